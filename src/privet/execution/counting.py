@@ -14,7 +14,7 @@ from privet.core.expression import Expression
 from privet.core.given import is_a, listed
 from privet.core.numbers import Number, rational, whole
 from privet.core.schema import Schema
-from privet.display import Figures, draw_grid, draw_text, html_lines, html_table, shown_error, written
+from privet.display import Figures
 from privet.planner.bias import loses
 from privet.planner.keys import group_key
 from privet.planner.make import private_schema
@@ -27,12 +27,11 @@ from privet.query.terms import Term, col, count, histogram
 from privet.results.released_counts import Marginals
 from privet.results.released_ranges import Ranges
 
+from .counted_plan import CountedPlan, error_figures
 from .executor import Executor, Kept
 from .request import AskOptions, Catalog, spend_of
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from privet.strategy import Workload
 
 Columns = Sequence[str | Term]
@@ -44,7 +43,7 @@ _LARGEST_WEIGHT = 10**9
 
 
 @dataclass(frozen=True, repr=False)
-class MarginalsPlan:
+class MarginalsPlan(CountedPlan):
     """Everything about marginals before they are charged: what is measured, the price, and every error to expect.
 
     Example:
@@ -53,18 +52,7 @@ class MarginalsPlan:
         (1.0, [('ward', 'age')])
     """
 
-    counts: CountsPlan
     asked: tuple[tuple[str, ...], ...]
-
-    @property
-    def price(self) -> Mapping[str, float]:
-        """What the release costs by itself."""
-        return self.counts.plan.price
-
-    @property
-    def digest(self) -> str:
-        """The digest under which it is charged and stored."""
-        return self.counts.plan.digest
 
     @property
     def errors(self) -> dict[tuple[str, ...], float]:
@@ -79,40 +67,14 @@ class MarginalsPlan:
             found[one] = workload.rmse(noise.covariance)
         return found
 
-    def explain(self) -> str:
-        """Return the plan in plain words."""
-        return self.counts.plan.explain()
-
     def to_dict(self) -> dict[str, Any]:
         """Return everything public about the plan as plain data that JSON can hold."""
         errors = [{"columns": list(one), "standard_error": error} for one, error in self.errors.items()]
         return {**self.counts.plan.to_dict(), "tables": errors}
 
-    def __repr__(self) -> str:
-        def draw(console: Console) -> None:
-            draw_grid(console, self._figures(), wraps=True)
-            draw_text(console, f"\n{self.explain()}")
-
-        return written(draw)
-
-    def _repr_html_(self) -> str:
-        return f"<div>{html_table(self._figures())}{html_lines(self.explain().splitlines())}</div>"
-
     def _figures(self) -> list[Figures]:
         errors = {", ".join(one) or "all rows": error for one, error in list(self.errors.items())[:_MOST_LISTED]}
-        return _error_figures("counts by", errors, self.counts)
-
-
-def _error_figures(head: str, errors: Mapping[str, float], counts: CountsPlan) -> list[Figures]:
-    """Return errors by name as columns of a table: each, and how wide an interval is with it."""
-    from privet.strategy.laplace_sums import half_widths
-
-    wide = half_widths(0.95, counts.measure.strategy.measure)
-    return [
-        Figures(head, tuple(errors), right=False),
-        Figures("standard error", tuple(map(shown_error, errors.values())), right=True),
-        Figures("95% within", tuple(f"±{shown_error(error * wide)}" for error in errors.values()), right=True),
-    ]
+        return error_figures("counts by", errors, self.counts)
 
 
 def plan_marginals(
@@ -162,7 +124,7 @@ def run_marginals(
 
 
 @dataclass(frozen=True, repr=False)
-class RangesPlan:
+class RangesPlan(CountedPlan):
     """Everything about the ranges of a column before they are charged: what is measured, the price, the errors.
 
     Example:
@@ -170,20 +132,9 @@ class RangesPlan:
         1.0
     """
 
-    counts: CountsPlan
     kind: Literal["integer", "number", "date"]
     starts: tuple[Any, ...]
     ends: tuple[Any, ...]
-
-    @property
-    def price(self) -> Mapping[str, float]:
-        """What the release costs by itself."""
-        return self.counts.plan.price
-
-    @property
-    def digest(self) -> str:
-        """The digest under which it is charged and stored."""
-        return self.counts.plan.digest
 
     @property
     def errors(self) -> dict[str, float]:
@@ -194,27 +145,13 @@ class RangesPlan:
         asked = {"range": all_ranges(n), "prefix": prefixes(n), "cell": identity(n), "all rows": total(n)}
         return {name: workload.rmse(covariance) for name, workload in asked.items()}
 
-    def explain(self) -> str:
-        """Return the plan in plain words."""
-        return self.counts.plan.explain()
-
     def to_dict(self) -> dict[str, Any]:
         """Return everything public about the plan as plain data that JSON can hold."""
         errors = [{"of": name, "standard_error": error} for name, error in self.errors.items()]
         return {**self.counts.plan.to_dict(), "errors": errors}
 
-    def __repr__(self) -> str:
-        def draw(console: Console) -> None:
-            draw_grid(console, self._figures(), wraps=True)
-            draw_text(console, f"\n{self.explain()}")
-
-        return written(draw)
-
-    def _repr_html_(self) -> str:
-        return f"<div>{html_table(self._figures())}{html_lines(self.explain().splitlines())}</div>"
-
     def _figures(self) -> list[Figures]:
-        return _error_figures("count of", self.errors, self.counts)
+        return error_figures("count of", self.errors, self.counts)
 
 
 _CELLS, _MOST_CELLS = 256, 4096

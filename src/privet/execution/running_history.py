@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from privet.core.errors import BadParameter
 from privet.core.given import is_a, listed
-from privet.display import Figures, draw_grid, draw_text, html_lines, html_table, shown_error, written
-from privet.planner.many_counts import CountsPlan
+from privet.display import Figures
 from privet.planner.prefix_sums import check_asked, plan_prefixes, steps_of
 from privet.query.frame import Frame
 from privet.query.nodes import Query
@@ -17,12 +16,10 @@ from privet.query.terms import Term, count
 from privet.query.terms import sum as sum_of
 from privet.results.released_totals import RunningTotals
 
+from .counted_plan import CountedPlan, error_figures
 from .counting import held_of, run_counts
 from .executor import Executor
 from .request import AskOptions, Catalog, spend_of
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 _TOTAL = "total_of_a_cell"
 _NEARER = (
@@ -34,7 +31,7 @@ _GROUPS = "a list of columns with declared values, such as ['ward']"
 
 
 @dataclass(frozen=True, repr=False)
-class RunningPlan:
+class RunningPlan(CountedPlan):
     """Everything about running totals before they are charged: what is measured, the price, and the errors.
 
     Example:
@@ -43,18 +40,7 @@ class RunningPlan:
         1.0
     """
 
-    counts: CountsPlan
     what: str
-
-    @property
-    def price(self) -> Mapping[str, float]:
-        """What the release costs by itself."""
-        return self.counts.plan.price
-
-    @property
-    def digest(self) -> str:
-        """The digest under which it is charged and stored."""
-        return self.counts.plan.digest
 
     @property
     def error(self) -> float:
@@ -71,33 +57,12 @@ class RunningPlan:
         """What a step of the measured numbers is worth."""
         return float(self.counts.plan.passes[0].scan.sums[0].step)
 
-    def explain(self) -> str:
-        """Return the plan in plain words."""
-        return self.counts.plan.explain()
-
     def to_dict(self) -> dict[str, Any]:
         """Return everything public about the plan as plain data that JSON can hold."""
         return {**self.counts.plan.to_dict(), "standard_error": self.error}
 
-    def __repr__(self) -> str:
-        def draw(console: Console) -> None:
-            draw_grid(console, self._figures(), wraps=True)
-            draw_text(console, f"\n{self.explain()}")
-
-        return written(draw)
-
-    def _repr_html_(self) -> str:
-        return f"<div>{html_table(self._figures())}{html_lines(self.explain().splitlines())}</div>"
-
     def _figures(self) -> list[Figures]:
-        from privet.strategy.reconstruction import half_widths
-
-        wide = half_widths(0.95, self.counts.measure.strategy.measure)
-        return [
-            Figures("running totals by", (", ".join(self.counts.names),), right=False),
-            Figures("standard error", (shown_error(self.error),), right=True),
-            Figures("95% within", (f"±{shown_error(self.error * wide)}",), right=True),
-        ]
+        return error_figures("running totals by", {", ".join(self.counts.names): self.error}, self.counts)
 
 
 def plan_running(

@@ -1,0 +1,61 @@
+"""What the plans of many numbers at one charge share: their price, their digest, and how they are shown."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from privet.display import Figures, draw_grid, draw_text, html_lines, html_table, shown_error, written
+from privet.planner.many_counts import CountsPlan
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+@dataclass(frozen=True, repr=False)
+class CountedPlan(ABC):
+    """A plan of counts or totals of cells, before they are charged."""
+
+    counts: CountsPlan
+
+    @property
+    def price(self) -> Mapping[str, float]:
+        """What the release costs by itself."""
+        return self.counts.plan.price
+
+    @property
+    def digest(self) -> str:
+        """The digest under which it is charged and stored."""
+        return self.counts.plan.digest
+
+    def explain(self) -> str:
+        """Return the plan in plain words."""
+        return self.counts.plan.explain()
+
+    def __repr__(self) -> str:
+        def draw(console: Console) -> None:
+            draw_grid(console, self._figures(), wraps=True)
+            draw_text(console, f"\n{self.explain()}")
+
+        return written(draw)
+
+    def _repr_html_(self) -> str:
+        return f"<div>{html_table(self._figures())}{html_lines(self.explain().splitlines())}</div>"
+
+    @abstractmethod
+    def _figures(self) -> list[Figures]:
+        """Return the errors to expect as columns of a table."""
+
+
+def error_figures(head: str, errors: Mapping[str, float], counts: CountsPlan) -> list[Figures]:
+    """Return errors by name as columns of a table: each, and how wide an interval is with it."""
+    from privet.strategy.laplace_sums import half_widths
+
+    wide = half_widths(0.95, counts.measure.strategy.measure)
+    return [
+        Figures(head, tuple(errors), right=False),
+        Figures("standard error", tuple(map(shown_error, errors.values())), right=True),
+        Figures("95% within", tuple(f"±{shown_error(error * wide)}" for error in errors.values()), right=True),
+    ]
