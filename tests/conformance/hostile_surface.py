@@ -96,7 +96,6 @@ INSIDE = {
     "Progress": {"differs"},
     **{name: {"question", "check", "check_plan", "conclude"} for name in ("Hypothesis", *privet.study.__all__)},
     "Blocks": {"count", "identity", "name", "start", "until"},
-    **{name: {"question", "check", "conclude"} for name in ("Hypothesis", *privet.study.__all__)},
     "StepClock": {"empty_before"},
     **dict.fromkeys(("RunningSums", "TreeSums", "RootSums"), _OF_SUMS),
     "BufferedSums": {*_OF_SUMS, "measure"},

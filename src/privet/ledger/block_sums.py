@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from heapq import nlargest
 from itertools import pairwise
-from typing import Any, cast
+from operator import itemgetter
+from typing import Any
 
 from privet.accounting.filters import compact
 from privet.core.errors import LedgerError
@@ -46,22 +49,25 @@ class DivisionSums:
     members: Members
     reach: int
     steps: tuple[Step, ...] = ()
+    best: tuple[tuple[tuple[Exact, int], ...], ...] = field(default=(), compare=False)
+    """In each measure the largest sums with their numbers, as many as one unit can pay for: kept up as sums grow."""
 
     def add(self, touched: Touched, amounts: Amounts) -> DivisionSums:
-        """Return the sums after some blocks took amounts. Equal neighbours are one step."""
-        nothing: Amounts = (Fraction(0),) * len(amounts)
+        """Return the sums after some blocks took amounts. Equal neighbours are one step.
+
+        Guarantee: sums only grow, so the largest ones are among those that were, and those that took something.
+        """
+        reach = max(self.reach, touched.reach)
         ranges = _pairs(touched.ranges) if self.members == "windows" else touched.ranges
-        opens, closes = {start for start, _ in ranges}, {end for _, end in ranges}
-        made: list[Step] = []
-        held, inside, taken = nothing, False, 0
-        for at in sorted({*opens, *closes, *(start for start, _ in self.steps)}):
-            if taken < len(self.steps) and self.steps[taken][0] == at:
-                held, taken = self.steps[taken][1], taken + 1
-            inside = at in opens or (inside and at not in closes)
-            value = plus(held, amounts) if inside else held
-            if value != (made[-1][1] if made else nothing):
-                made.append((at, value))
-        return DivisionSums(self.table, self.members, max(self.reach, touched.reach), tuple(made))
+        steps, grown = list(self.steps), list[tuple[int, int, Amounts]]()
+        nothing: Amounts = (Fraction(0),) * len(amounts)
+        for start, end in ranges:
+            grown += _raise(steps, start, end, amounts, nothing)
+        several = self.best if self.best and reach == self.reach else ((),) * len(amounts)
+        news = grown if several is self.best else list(_runs(steps))
+        kept = 1 if self.members == "windows" else reach
+        best = tuple(_largest_of(one, news, index, kept) for index, one in enumerate(several))
+        return DivisionSums(self.table, self.members, reach, tuple(steps), best)
 
     def worst(self) -> Amounts:
         """Return the most that one unit can have paid, measure by measure.
@@ -69,29 +75,12 @@ class DivisionSums:
         Guarantee: a unit that lies in `reach` blocks, or pairs of them, has paid for each of these, at most the sum of
         what the largest were charged. Taking each measure by itself is no less than what any one unit paid.
         """
-        runs = list(self.runs())
-        measures = range(len(self.steps[0][1]) if self.steps else 0)
-        return tuple(self._worst([(end - start, value[index]) for start, end, value in runs]) for index in measures)
-
-    def _worst(self, widths: list[tuple[int, Exact]]) -> Exact:
-        most = max((value for _, value in widths), default=Fraction(0))
-        if self.reach == 1 or isinstance(most, float):
-            return most
-        if self.members == "windows":
-            return most * self.reach
-        left, total = self.reach, cast(Exact, Fraction(0))
-        for width, value in sorted(widths, key=lambda one: one[1], reverse=True):
-            many = min(width, left)
-            total = _plus(total, value * many)
-            left -= many
-            if not left:
-                break
-        return total
+        times = self.reach if self.members == "windows" else 1
+        return tuple(_times(_sum(value for value, _ in one), times) for one in self.best)
 
     def runs(self) -> Iterator[tuple[int, int, Amounts]]:
         """Yield where sums are the same: from a number to before another, and what each was charged."""
-        for (start, value), (end, _) in pairwise(self.steps):
-            yield start, end, value
+        yield from _runs(self.steps)
 
     def blocks(self) -> Iterator[tuple[int, int, Amounts]]:
         """Yield runs of blocks whose units have paid the same at most: first, end, and what they paid."""
@@ -103,6 +92,59 @@ class DivisionSums:
             both = [value for first, last, value in self.runs() if first <= start + 1 and start < last]
             if both:
                 yield start, end, _largest(both)
+
+
+def _runs(steps: Sequence[Step]) -> Iterator[tuple[int, int, Amounts]]:
+    return ((start, end, value) for (start, value), (end, _) in pairwise(steps))
+
+
+def _raise(
+    steps: list[Step], start: int, end: int, amounts: Amounts, nothing: Amounts
+) -> list[tuple[int, int, Amounts]]:
+    """Raise the sums from one number to before another, in place, and return the runs that were raised."""
+    low, high = (bisect_left(steps, at, key=itemgetter(0)) for at in (start, end))
+    before = steps[low - 1][1] if low else nothing
+    last = steps[high - 1][1] if high > low else before
+    # what begins at the end keeps what it had; a run that goes on past it begins anew there
+    inner = steps[low:high] if low < high and steps[low][0] == start else [(start, before), *steps[low:high]]
+    made = [(at, plus(value, amounts)) for at, value in inner]
+    after = [] if high < len(steps) and steps[high][0] == end else [(end, last)]
+    steps[low:high] = [*made, *after]
+    for place in (low + len(made), low):  # the seams: equal neighbours are one step
+        if place < len(steps) and steps[place][1] == (steps[place - 1][1] if place else nothing):
+            del steps[place]
+    ends = [at for at, _ in made[1:]] + [end]
+    return [(at, until, value) for (at, value), until in zip(made, ends, strict=True)]
+
+
+def _largest_of(
+    held: Sequence[tuple[Exact, int]], grown: Sequence[tuple[int, int, Amounts]], index: int, kept: int
+) -> tuple[tuple[Exact, int], ...]:
+    """Return the largest sums of one measure, of those that were the largest and did not grow, and those that did."""
+    starts = [start for start, _, _ in grown]
+    same = [one for one in held if not _inside(one[1], grown, starts)]
+    if kept == 1:
+        top = max(grown, key=lambda one: one[2][index])
+        several = [*same, (top[2][index], top[0])]
+        return (max(several, key=itemgetter(0)),)
+    wide = ((value[index], number) for start, end, value in grown for number in range(start, min(end, start + kept)))
+    return tuple(nlargest(kept, [*same, *wide], key=itemgetter(0)))
+
+
+def _inside(number: int, runs: Sequence[tuple[int, int, Amounts]], starts: Sequence[int]) -> bool:
+    place = bisect_right(starts, number) - 1
+    return place >= 0 and number < runs[place][1]
+
+
+def _sum(values: Iterable[Exact]) -> Exact:
+    total: Exact = Fraction(0)
+    for value in values:
+        total = _plus(total, value)
+    return total
+
+
+def _times(value: Exact, times: int) -> Exact:
+    return value if times == 1 or isinstance(value, float) else value * times
 
 
 def _pairs(ranges: tuple[tuple[int, int], ...]) -> list[tuple[int, int]]:
@@ -126,9 +168,19 @@ class BlockSums:
     """
 
     divisions: Mapping[str, DivisionSums] = field(default_factory=dict)
+    _after: list[tuple[Touched, Amounts, BlockSums]] = field(default_factory=list, compare=False, repr=False)
+    """What came of the last amounts: they are priced first, and then paid."""
 
     def add(self, touched: Touched, amounts: Amounts) -> BlockSums:
         """Return the sums after some blocks took amounts."""
+        for blocks, taken, after in self._after:
+            if taken == amounts and blocks == touched:
+                return after
+        after = self._added(touched, amounts)
+        self._after[:] = [(touched, amounts, after)]
+        return after
+
+    def _added(self, touched: Touched, amounts: Amounts) -> BlockSums:
         name = touched.division
         known = self.divisions.get(name) or DivisionSums(touched.table, touched.members, touched.reach)
         if (known.table, known.members) != (touched.table, touched.members):
@@ -170,8 +222,15 @@ def read_block_sums(data: Any) -> BlockSums:
     found = {}
     for name, (table, members, reach, steps) in data.items():
         rows = tuple((int(start), tuple(map(codec.read_amount, value))) for start, *value in steps)
-        found[str(name)] = DivisionSums(str(table), members, int(reach), rows)
+        found[str(name)] = _with_best(DivisionSums(str(table), members, int(reach), rows))
     return BlockSums(found)
+
+
+def _with_best(one: DivisionSums) -> DivisionSums:
+    """Return sums as they were read, with the largest ones looked up again."""
+    runs, kept = list(_runs(one.steps)), 1 if one.members == "windows" else one.reach
+    measures = range(len(one.steps[0][1])) if runs else range(0)
+    return replace(one, best=tuple(_largest_of((), runs, index, kept) for index in measures))
 
 
 NO_BLOCKS = BlockSums()
