@@ -120,6 +120,9 @@ def test_reading_exact_sums_gives_the_statistic(name: str, ends: tuple[int, int]
         "covar_pop": np.cov(values, values[::-1], ddof=0)[0, 1],
         "covar_samp": np.cov(values, values[::-1])[0, 1],
         "corr": np.corrcoef(values, values[::-1])[0, 1],
+        "regr_slope": np.polyfit(values[::-1], values, 1)[0],
+        "regr_intercept": np.polyfit(values[::-1], values, 1)[1],
+        "regr_r2": np.corrcoef(values, values[::-1])[0, 1] ** 2,
     }[name]
     assert read == pytest.approx(expected, rel=1e-5)
 

@@ -461,6 +461,7 @@ class Writer:
             f"COVAR_POP({x}, {self.bounded(scope)})",
             f"COUNT(DISTINCT {some})",
             f"CORR({self.bounded(scope)}, {x})",
+            f"{self.draw.choice(['REGR_SLOPE', 'REGR_INTERCEPT', 'REGR_R2'])}({self.bounded(scope)}, {x})",
         ]
         several += [f"MEDIAN({x})", f"QUANTILE({x}, {self.draw.choice(['0.1', '0.9'])})", f"MAX({x})", f"MIN({x})"]
         when = self.value(self.draw.choice(["date", "timestamp"]), scope, self.draw.choice([0, 1]))

@@ -48,6 +48,9 @@ SPELLED = {
     "covar_pop": "COVAR_POP({}, y)",
     "covar_samp": "COVAR_SAMP(y, {})",
     "corr": "CORR({}, y)",
+    "regr_slope": "REGR_SLOPE(y, {})",
+    "regr_intercept": "REGR_INTERCEPT({}, y)",
+    "regr_r2": "REGR_R2(y, {})",
     "mode": "MODE(FLOOR({}))",
     "bounds": "BOUNDS({})",
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .aggregate import Aggregate, Argument, Wanted
 from .count import Count, CountRows, CountUnits, CountValues
 from .covariance import Covariance
+from .line import RegressionLine
 from .mean import Mean
 from .mode import Mode
 from .ranked import Ranked
@@ -27,6 +28,7 @@ __all__ = [
     "Mode",
     "NamedAggregate",
     "Ranked",
+    "RegressionLine",
     "Span",
     "Spread",
     "Total",

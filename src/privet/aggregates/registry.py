@@ -12,6 +12,7 @@ from privet.core.errors import BadParameter, UnknownName
 from .aggregate import Aggregate, Argument, Wanted
 from .count import Count, CountRows, CountUnits, CountValues
 from .covariance import Covariance
+from .line import RegressionLine
 from .mean import Mean
 from .mode import Mode
 from .ranked import Ranked
@@ -131,7 +132,7 @@ def _add(entries: Iterable[NamedAggregate]) -> None:
         _BY_SQL.update(dict.fromkeys(entry.sql if entry.plain else (), entry))
 
 
-_PLAIN: tuple[type[Aggregate], ...] = (Total, Mean, Spread, Covariance)
+_PLAIN: tuple[type[Aggregate], ...] = (Total, Mean, Spread, Covariance, RegressionLine)
 _OF_VALUES: tuple[type[Aggregate], ...] = (CountValues, SumValues)
 _SPECIAL: tuple[type[Aggregate], ...] = (CountRows, CountUnits, Count, *_OF_VALUES, CountEach, Ranked, Mode, Span)
 """Those that SQL writes in a way of their own: COUNT(DISTINCT x), QUANTILE(x, 0.9), TOP_K(x, 3)."""

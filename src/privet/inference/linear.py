@@ -47,7 +47,8 @@ class NoisyMoments:
         family: the kind of noise.
         places: for each two factors, where their product is among the values, or `NOWHERE`.
         count: where the number of rows is among the values; None where it is not measured.
-        rows_each: how many rows one unit counts as, at most: the design factor of sampling errors.
+        rows_each: how many rows one unit counts as, at most: the design factor of sampling errors; 0 leaves these out.
+        sources: where values share their noise, the factor of each noise in each value; `scales` are of the noises.
     """
 
     values: Floats
@@ -56,16 +57,18 @@ class NoisyMoments:
     places: NDArray[Any]
     count: int | None
     rows_each: int = 1
+    sources: Floats | None = None
 
     def __post_init__(self) -> None:
         if self.places.ndim != 2 or self.places.shape[0] != self.places.shape[1]:
             raise InvariantError("the places of products are a square matrix")
-        if len(self.values) != len(self.scales) or int(self.places.max()) >= len(self.values):
+        noises = len(self.values) if self.sources is None else self.sources.shape[1]
+        if noises != len(self.scales) or int(self.places.max()) >= len(self.values):
             raise InvariantError("every product has a value and a scale")
 
     @cached_property
     def variances(self) -> Floats:
-        """The variance of the noise on each value."""
+        """The variance of each noise."""
         return self.scales**2 * (2.0 if self.family == "laplace" else 1.0)
 
     @cached_property
@@ -146,7 +149,9 @@ class LinearFit:
         import numpy as np
 
         places = self.moments.places[np.ix_(self.columns, self.columns)]
-        squares = np.where(places >= 0, self.moments.variances[places], 0.0)
+        sources, variances = self.moments.sources, self.moments.variances
+        each = variances if sources is None else sources**2 @ variances
+        squares = np.where(places >= 0, each[places], 0.0)
         return float(math.sqrt(squares.sum(axis=1).max()))
 
     @cached_property
@@ -220,7 +225,7 @@ class LinearFit:
             own = np.append(places[column, list(self.columns)], places[column, self.target])
             factors = np.append(-b, 1.0)
             np.add.at(weights[row], own[own >= 0], factors[own >= 0])
-        return weights
+        return weights if self.moments.sources is None else weights @ self.moments.sources
 
     def residual_variance(self, b: Floats) -> float:
         """Return an estimate of the variance of y - x b: from the released sums, and its own noise on top."""
@@ -243,6 +248,8 @@ class LinearFit:
 
     def _parts(self, b: Floats, wide: float) -> tuple[Floats, Floats]:
         """Return the factors of each value's noise in the equations, and the variance of sampling in them."""
+        if not self.moments.rows_each:
+            return self._weights(b), self._sampled * 0.0
         variance = self.residual_variance(b) * self.moments.rows_each * wide**2
         return self._weights(b), self._sampled * variance
 

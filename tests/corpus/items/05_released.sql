@@ -306,3 +306,8 @@ WITH m AS (SELECT AVG(cost) AS a FROM visits) SELECT ward, COUNT(*) AS n FROM vi
 -- world: clinic
 -- close: 0.02
 SELECT COUNT(*) * 1.0 / (SELECT COUNT(*) FROM patients) AS share FROM patients WHERE weight > (SELECT AVG(weight) FROM patients);
+
+-- name: regression_line
+-- world: clinic
+SELECT ward, REGR_SLOPE(cost, nights) AS slope, REGR_INTERCEPT(cost, nights) AS start, REGR_R2(cost, nights) AS share
+FROM visits GROUP BY ward;
