@@ -6,6 +6,7 @@ engine and no plan.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,12 +18,20 @@ from privet.core.estimate import Estimate
 from privet.core.given import optional_package
 from privet.core.numbers import Number, open_probability, rational
 from privet.display import Figures, cost_words, draw_facts, draw_grid, html_facts, html_table, shown_amount, written
+from privet.inference.components import (
+    CorrelationBound,
+    NoisyCovariance,
+    components_of,
+    correlation_of,
+    covariance_of,
+)
 from privet.inference.finding import shown_p_value
 from privet.inference.linear import CoefficientBound, LinearFit, NoisyMoments
 from privet.planner.moment_plan import Factor
 from privet.planner.moments import MomentMeasure
 
 from .formula import RegressionFormula, read_formula
+from .related import Components, Correlations
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -281,6 +290,72 @@ class Regression:
         if not any(type(value) is type(level) and value == level for level in levels):
             raise BadParameter(factor.name, value, f"one of {', '.join(map(str, levels))}")
         return 1.0 if value == factor.level else 0.0
+
+    # --- other readings of the same sums ------------------------------------------------------------------------------
+
+    def correlations(self) -> Correlations:
+        """Return the correlations of all numbers that were measured, with intervals, for free.
+
+        Raises:
+            RequestError: if they were measured without a constant, or without squares of the target.
+
+        Example:
+            >>> session.regress("visits", "cost ~ age", epsilon=1).correlations().names
+            ('age', 'cost')
+        """
+        found, names = self._covariances()
+        several = range(len(names))
+        exact = CorrelationBound(1.0, 1.0, 1.0)
+        bounds = tuple(
+            tuple(exact if i == j else correlation_of(found, i, j, self.confidence) for j in several) for i in several
+        )
+        return Correlations(names, bounds, self.confidence, self._weighted())
+
+    def covariance(self) -> dict[tuple[str, str], float]:
+        """Return the covariances of all numbers that were measured, in their units, for free; no intervals."""
+        found, names = self._covariances()
+        units = [float(self.factors[place].unit) for place in self._numbers]
+        return {
+            (first, second): float(found.matrix[i, j]) * units[i] * units[j]
+            for i, first in enumerate(names)
+            for j, second in enumerate(names)
+        }
+
+    def components(self, *, scaled: bool = True) -> Components:
+        """Return the principal components of all numbers that were measured, for free.
+
+        Args:
+            scaled: whether columns are scaled to equal variance first; else each is from -1 to 1 within its bounds.
+        """
+        if type(scaled) is not bool:
+            raise BadParameter("scaled", scaled, "True or False")
+        found, names = self._covariances()
+        seed = int(hashlib.sha256(self.digest.encode()).hexdigest()[:16], 16)
+        several = components_of(found, confidence=self.confidence, seed=seed, scaled=scaled)
+        unknown = "Where it says not known, the noise is too large beside the gap to the next variance."
+        notes = (unknown,) if any(not one.bounded for one in several) else ()
+        return Components(names, several, self.confidence, scaled, (*notes, *self._weighted()))
+
+    @property
+    def _numbers(self) -> list[int]:
+        return [place for place, one in enumerate(self.factors) if one.kind == "number"]
+
+    def _covariances(self) -> tuple[NoisyCovariance, tuple[str, ...]]:
+        constant = next((place for place, one in enumerate(self.factors) if one.kind == "constant"), None)
+        if constant is None or not self.intervals:
+            raise RequestError(
+                "covariances need the means and squares of all columns; ask for a model with a constant, and intervals"
+            )
+        numbers = self._numbers
+        if len(numbers) < 2:
+            raise RequestError("there is one number only, and nothing to compare it with; name another one")
+        return covariance_of(self.moments, numbers, constant), tuple(self.factors[one].name for one in numbers)
+
+    def _weighted(self) -> tuple[str, ...]:
+        if not self.people:
+            return ()
+        many = f"{self.rows_each} row{'s' * (self.rows_each != 1)}"
+        return (f"Of rows weighted so that each person counts as at most {many}.",)
 
     # --- how it is shown ----------------------------------------------------------------------------------------------
 

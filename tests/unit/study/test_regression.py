@@ -254,3 +254,26 @@ def test_conditions_and_gaussian_noise() -> None:
     assert fit.measure.family == "gaussian"
     expected = sum(row["age"] < 50 for row in rows())
     assert fit.rows == pytest.approx(expected, abs=1)
+
+
+def test_correlations_and_components_are_free() -> None:
+    fit = session().regress("visits", "cost ~ age + ward", epsilon=HUGE)
+    data = rows()
+    exact_one = np.corrcoef([row["age"] for row in data], [row["cost"] for row in data])[0, 1]
+    table = fit.correlations()
+    assert table.names == ("age", "cost")
+    assert table.matrix[0][1] == pytest.approx(exact_one, abs=1e-3)
+    assert table.bounds[0][1].low < exact_one < table.bounds[0][1].high
+    assert repr(table)
+    assert json.loads(json.dumps(table.to_dict()))["correlations"][0]["first"] == "age"
+    parts = fit.components()
+    assert parts[0].variance == pytest.approx(1 + exact_one, abs=1e-3)
+    assert len(parts) == 2
+    assert repr(parts)
+    assert json.dumps(parts.to_dict()) == json.dumps(fit.components().to_dict())
+    spread = fit.covariance()
+    assert spread["age", "age"] == pytest.approx(np.var([row["age"] for row in data]), rel=1e-2)
+    assert spread["age", "cost"] == spread["cost", "age"]
+    for wrong in ("cost ~ ward", "cost ~ 0 + age"):
+        with pytest.raises(RequestError):
+            session().regress("visits", wrong, epsilon=1).correlations()
