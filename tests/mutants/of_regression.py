@@ -68,5 +68,18 @@ MUTANTS: list[Mutant] = [
         TABLES,
         ("places[0, one]", "places[0, 0]"),
     ),
+    *of(
+        "inference.components:components_of",
+        "unit/inference/test_components.py",
+        ("gap >= 2 * error", "True"),
+        ("float(value) + error", "float(value) + error / 4"),
+    ),
+    *of(
+        "inference.components:correlation_of",
+        "unit/inference/test_components.py",
+        ("variance <= _CLEAR * noise", "False"),
+        ("1 / max(rows - 3, 1.0)", "0.0"),
+    ),
+    *of("aggregates.line:RegressionLine._bar", "unit/test_regression_line.py", ("squares(x).offset * to_x**2", "0.0")),
     *of("study.regression:read_ridge", TABLES, ("not 0 <= found <= 10**12", "False")),
 ]

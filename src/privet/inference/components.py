@@ -5,6 +5,7 @@ Everything here sees released numbers and public facts only.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ _CLEAR = 4.0
 """A variance below this many standard deviations of its noise says nothing of a correlation."""
 
 _DRAWS = 400
-"""The noise is drawn this many times anew, by a seed that the caller fixes, to find how large it is as an operator."""
+"""The law of the noise is looked at in this many points, which a seed fixes, to find its size as an operator."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +132,7 @@ def components_of(
 
     Guarantee: where the noise has an operator norm of at most e, each eigenvalue moves by at most e (Weyl), and a
     direction whose variance is at least g away from all others turns by an angle of sine at most e / (g - e)
-    (Davis and Kahan). e is a quantile of the norm of noise that is drawn anew; sampling error is not covered.
+    (Davis and Kahan). e is a quantile of the norm of noise of the same law; sampling error is not covered.
     Cites: [DK70, sin theta].
     """
     import numpy as np
@@ -160,10 +161,17 @@ def components_of(
 
 
 def _noise_norm(weights: Floats, moments: NoisyMoments, confidence: float, seed: int) -> float:
+    """Return a quantile of the operator norm of the noise, at points that the seed fixes."""
     import numpy as np
+    from scipy.special import ndtri
 
-    draw = np.random.Generator(np.random.PCG64(seed))
-    size = (_DRAWS, len(moments.scales))
-    noises = (draw.laplace(size=size) if moments.family == "laplace" else draw.normal(size=size)) * moments.scales
+    many = _DRAWS * len(moments.scales)
+    words = np.frombuffer(hashlib.shake_256(str(seed).encode()).digest(8 * many), dtype=np.uint64)
+    shares = ((words >> np.uint64(11)).astype(np.float64) + 0.5) / 2.0**53
+    if moments.family == "laplace":
+        points = -np.sign(shares - 0.5) * np.log(2 * np.minimum(shares, 1 - shares))
+    else:
+        points = ndtri(shares)
+    noises = points.reshape(_DRAWS, len(moments.scales)) * moments.scales
     norms = [float(np.max(np.abs(np.linalg.eigvalsh(weights @ one)))) for one in noises]
     return float(np.quantile(norms, confidence))
