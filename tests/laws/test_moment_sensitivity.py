@@ -132,7 +132,7 @@ def unit(draw: random.Random, owner: int, design: Design) -> list[tuple[Any, ...
 
 def neighbours(design: Design, draw: random.Random) -> list[tuple[list[Any], list[Any]]]:
     found = []
-    for _ in range(12):
+    for _ in range(8):
         others = [row for owner in range(3, 5) for row in unit(draw, owner, design)]
         before = [row for owner in range(design.group) for row in unit(draw, owner, design)]
         after = []
@@ -270,6 +270,33 @@ def test_levels_that_may_stand_together_count_each_by_itself() -> None:
     ))  # fmt: skip
     with pytest.raises(InvariantError, match="another sensitivity"):
         measure.verify(same)
+
+
+def test_each_product_needs_its_noise_under_a_norm() -> None:
+    for spend in (PURE, RHO):
+        one = Design("rows", "add-remove", spend, RowLimit(2, Fraction(1, 2)), "ab").plan().plan.passes[0]
+        measure: Any = one.measure
+        for place in range(len(measure.scales)):
+            fewer = (*measure.scales[:place], measure.scales[place] / 4, *measure.scales[place + 1 :])
+            with pytest.raises(InvariantError, match="another sensitivity"):
+                replace(measure, scales=fewer).verify(one.scan)
+
+
+@pytest.mark.parametrize("spend", [PURE, RHO], ids=["pure", "rho"])
+def test_products_with_the_target_move_twice_as_far_where_a_row_changes(spend: Spend, tables: Tables) -> None:
+    plan = Design("rows", "change-one", spend, RowLimit(1, Fraction(2)), "a").plan()
+    one, products = plan.plan.passes[0], plan.scan.products
+    assert products is not None
+    # noise for products with the target alone: what else moves does not count
+    scales = tuple(
+        Fraction(2**32) if second == plan.target > first else Fraction(2**90) for first, second in products.pairs
+    )
+    measure = MomentMeasure(plan.measure.family, scales, loss_of(one.scan, scales, plan.measure.family), 0)
+    lone = Pass(one.scan, measure)
+    row = (1, FIRST, 2.0, 0, "p", "x")
+    seen = [Seen(found) for found in tables.scan_all(lone, [[(*row, 10.0)], [(*row, 0.0)]])]
+    (claim,) = claims_of(lone)
+    assert 0.45 * claim.size <= claim.measured(*seen) <= claim.size
 
 
 def test_a_wider_norm_than_the_noise_is_for_is_refused() -> None:

@@ -58,7 +58,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "inference.linear:LinearFit._parts",
         FITS,
-        ("self.moments.rows_each", "1"),
+        ("self.residual_variance(b) * self.moments.rows_each", "self.residual_variance(b)"),
         ("self._sampled * variance", "self._sampled * 0"),
     ),
     *of("inference.linear:LinearFit._added_weights", FITS, ("np.append(-b, 1.0)", "np.append(0 * b, 1.0)")),
