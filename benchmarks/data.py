@@ -137,3 +137,20 @@ def tuned(record: str, groups: list[int], each: list[int], attempt: Callable[[in
 
 def _best(tried: list[Tried]) -> Tried:
     return min(tried, key=lambda one: one["count error"] * one["average error"])
+
+
+PREDICTORS = 10
+
+
+def measured(rows: int) -> Path:
+    """Return a file of numbers from -1 to 1, with the person whom each row is of, five rows each; made if need be."""
+    HOME.mkdir(exist_ok=True)
+    file = HOME / f"measured-{rows}.parquet"
+    if not file.is_file():
+        numbers = ", ".join(f"2 * random() - 1 AS x{place}" for place in range(PREDICTORS))
+        _make(
+            f"COPY (SELECT (hash(i) % {rows // 5})::BIGINT AS person, {numbers}, 2 * random() - 1 AS y "
+            f"FROM range({rows}) AS t(i)) TO '{{file}}' (FORMAT parquet);",
+            file,
+        )
+    return file

@@ -13,7 +13,7 @@ from serve import apart, serve
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from data import people, visits
+from data import PREDICTORS, measured, people, visits
 
 PLAIN = {
     "count": "SELECT city, count(*) FROM visits GROUP BY city",
@@ -117,6 +117,27 @@ def of_people(question: str, rows: int) -> Callable[[], Any]:
     return call
 
 
+def regression(rows: int, people: bool) -> Callable[[], Any]:
+    """Return the sums of all products of ten predictors and a target, plain or by person first."""
+    names = [*(f"x{place}" for place in range(PREDICTORS)), "y"]
+    sums = ["count(*)", *(f"sum({name})" for name in names)]
+    sums += [f"sum({a} * {b})" for place, a in enumerate(names) for b in names[place:]]
+    source = f"read_parquet('{measured(rows)}')"
+    sql = f"SELECT {', '.join(sums)} FROM {source}"
+    if people:
+        each = ", ".join(f"{one} AS s{place}" for place, one in enumerate(sums))
+        totals = ", ".join(f"sum(s{place})" for place in range(len(sums)))
+        sql = f"SELECT {totals} FROM (SELECT person, {each} FROM {source} GROUP BY person)"
+    connection = duckdb.connect(":memory:", config={"preserve_insertion_order": False})
+    connection.execute("SET enable_progress_bar = false")
+
+    def call() -> dict[str, Any]:
+        connection.execute(sql).fetchall()
+        return {}
+
+    return call
+
+
 def joined(rows: int, bound: str) -> Callable[[], Any]:
     connection, sql = _connect(rows), JOINED[bound]
     connection.execute(sql).fetchall()
@@ -154,6 +175,7 @@ if __name__ == "__main__":
         {
             "by_row": by_row,
             "of_people": of_people,
+            "regression": regression,
             "by_person": by_person,
             "joined": joined,
             "by_person_noisy": by_person_noisy,

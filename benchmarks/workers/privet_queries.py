@@ -14,7 +14,7 @@ from serve import Task, apart
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from data import cities, errors, people, regions, truth, tuned, visits
+from data import PREDICTORS, cities, errors, measured, people, regions, truth, tuned, visits
 
 DELTA = Fraction(1, 10**6)
 ROW_LEVEL = {
@@ -83,6 +83,28 @@ def of_people(question: str, rows: int) -> Callable[[], Any]:
 
     def call() -> dict[str, Any]:
         session.ask(PEOPLE[question], epsilon=1)
+        return {}
+
+    return call
+
+
+def regression(rows: int, people: bool) -> Callable[[], Any]:
+    """Return a regression of a target by ten predictors, at another price each time."""
+    from privet.core.budget import Pure
+    from privet.core.schema import Contribution, Table, integer, number
+    from privet.core.unit import Person, Rows
+    from privet.session import Session
+
+    names = [f"x{place}" for place in range(PREDICTORS)]
+    columns = {"person": integer(), **{name: number(-1, 1) for name in (*names, "y")}}
+    unit = Person("person") if people else Rows()
+    contribution = Contribution(groups=1, rows=10) if people else None
+    table = Table(str(measured(rows)), unit=unit, columns=columns, contribution=contribution)
+    session = Session({"rows": table}, budget=Pure(epsilon=10**6))
+    spends = iter(range(10**6))
+
+    def call() -> dict[str, Any]:
+        session.regress("rows", f"y ~ {' + '.join(names)}", epsilon=1 + Fraction(next(spends), 10**6))
         return {}
 
     return call
@@ -183,6 +205,7 @@ QUERIES: dict[str, Task] = {
     "by_row": by_row,
     "by_person": by_person,
     "of_people": of_people,
+    "regression": regression,
     "joined": joined,
     "by_person_noisy": by_person_noisy,
     "ask_again": ask_again,

@@ -72,7 +72,8 @@ def error_of(plan: MomentPlan, n: int, draw: Any, column: Column) -> float:
         places[i, j] = places[j, i] = place
     scales = np.sqrt(plan.measure.variances / (2 if plan.measure.family == "laplace" else 1)) * worth
     moments = NoisyMoments(plan.measure.worth(released) * worth, scales, plan.measure.family, places, None)
-    fit = LinearFit(moments, tuple(range(5)), 5, "adassp" if column == "adassp" else 0.0)
+    ridges: dict[Column, Any] = {"pure": 0.0, "adassp": "adassp", "gaussian": "auto"}  # as the table's columns have it
+    fit = LinearFit(moments, tuple(range(5)), 5, ridges[column])
     return float(np.linalg.norm(fit.coefficients - b) / np.linalg.norm(b))
 
 
