@@ -895,6 +895,12 @@ OWN: dict[str, tuple[Make, ...]] = {
         f"inference.{name}.noise": (lambda: privet.Laplace(sensitivity=1, epsilon=1),)
         for name in ("fit_test", "independence_test")
     },
+    "study.SameRanks.column": (lambda: "age",),
+    "study.SameRanks.by": (lambda: "ward",),
+    "study.SameRanks.groups": (lambda: ("A", "B"),),
+    "study.SameRanks.width": (lambda: 10,),
+    "inference.rank_test.released": (lambda: [[30, 70], [40, 60]],),
+    "inference.rank_test.noise": (lambda: privet.Laplace(sensitivity=1, epsilon=1),),
     "inference.fit_test.released": (lambda: [30, 70],),
     "inference.independence_test.released": (lambda: [[30, 70], [40, 60]],),
     "plots.plot_p_values.p_values": (lambda: {"one": [0.2, 0.7]},),

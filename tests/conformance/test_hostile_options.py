@@ -160,6 +160,8 @@ OWN = {
     ("test proportions-equal", "value"): "A",
     ("stream w-event open", "account"): "hourly",
     **{(f"stream w-event {name}", "account"): "daily" for name in ("step", "show", "verify")},
+    ("test ranks", "by"): "ward",
+    ("test ranks", "groups"): "A,B",
 }
 """Parameters whose example differs from that of others of their name."""
 
@@ -173,6 +175,7 @@ NEEDS = {
     "test fit": ["--share=B=0.5", "--epsilon=1"],
     "test independence": ["--epsilon=1"],
     "test proportions-equal": ["--epsilon=1"],
+    "test ranks": ["--epsilon=1", "--width=10"],
     "above": ["--epsilon=1"],
     "stream open": ["--epsilon=1", "--account=alice"],
     "stream w-event step": ["--number=2"],

@@ -7,6 +7,7 @@ from mutant import Mutant, of
 TABLES = "unit/inference/test_table_tests.py"
 LEVELS = "statistical/test_chi_squared_levels.py"
 SESSIONS = "unit/study/test_chi_squared_session.py"
+RANKS = "unit/study/test_rank_tests.py"
 
 MUTANTS: list[Mutant] = [
     *of(
@@ -51,7 +52,20 @@ MUTANTS: list[Mutant] = [
         SESSIONS,
         ("groups * rows", "1"),
     ),
-    *of("study.chi_squared:_TableHypothesis.check_plan", SESSIONS, ("rows_of_each(plan)", "None")),
+    *of("study.chi_squared:TableHypothesis.check_plan", SESSIONS, ("rows_of_each(plan)", "None")),
+    *of(
+        "inference.rank_tests:standard_ranks",
+        RANKS,
+        ("np.maximum(noise, least)", "0"),
+        ("each * m * n * (m + n) * spread", "0"),
+        ("np.clip(spread, _LEAST_SPREAD, 1 / 3)", "1 / 3 + 0 * spread"),
+    ),
+    *of(
+        "inference.rank_tests:_probability",
+        RANKS,
+        ("np.sqrt(noise + sampled)", "np.sqrt(sampled)"),
+        ("0.5 + ranks / (m * n)", "0.5 - ranks / (m * n)"),
+    ),
     *of("study.counted_tables:public_size", SESSIONS, ("query.where is not None", "False")),
     *of("study.counted_tables:declared_values", SESSIONS, ("cells > MOST_CELLS", "False")),
 ]

@@ -352,6 +352,8 @@ def release_more() -> None:
         privet.Blocks("day", length="1 month", origin="2025-01-01").timed,
         privet.study.GoodnessOfFit("ward", {"A": 0.5, "B": 0.5}).column == "ward",
         privet.study.Independence("ward", "age").first == "ward",
+        privet.study.SameRanks("age", by="ward", groups=("A", "B"), width=10).by == "ward",
+        privet.inference.rank_test([[9, 1], [1, 9]], noise=privet.Laplace(sensitivity=1, epsilon=1)).p_value is None,
         privet.study.EqualProportions("ward", "A", by="age", method="projected").by == "age",
         privet.inference.fit_test([50, 50], [0.5, 0.5], noise=privet.Laplace(sensitivity=1, epsilon=1)).degrees == 1,
         privet.inference.independence_test(

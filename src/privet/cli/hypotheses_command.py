@@ -18,6 +18,7 @@ from .targets import analyst_option, config_option
 
 if TYPE_CHECKING:
     from privet.inference.table_tests import Method
+    from privet.query.frame import Frame
     from privet.study import Hypothesis
 
 _OPTIONS = (
@@ -75,7 +76,7 @@ def tests_table(made: Callable[..., tuple[str, Hypothesis]]) -> Callable[..., No
         cost["contribution"] = read_contribution(contribution)
         with opened(config, analyst, plans=only_plan) as place:
             session: Any = place.session
-            rows = session.table(table) if where is None else session.table(table).where(where)
+            rows = session.table(table) if where is None else _rows_where(session, table, where)
             if only_plan:
                 plan = session.plan_test(rows, hypothesis, **cost)
                 print_plan(plan, plan.plan, place, as_json=as_json)
@@ -99,6 +100,17 @@ def tests_table(made: Callable[..., tuple[str, Hypothesis]]) -> Callable[..., No
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
+
+
+def _rows_where(session: Any, table: str, where: str) -> Frame:
+    """Return the rows of a table that meet a condition in SQL."""
+    from privet.query.frame import Frame
+    from privet.query.sql.parse import parse_view
+
+    session.table(table)  # refuses what is no table by name
+    named = table if "." in table else '"' + table.replace('"', '""') + '"'
+    known = session._catalog
+    return Frame(parse_view(f"SELECT * FROM {named} WHERE ({where})", known.schemas, known.views, schema=known.schema))
 
 
 _method_option = click.option(
@@ -184,3 +196,26 @@ def proportions_equal_command(table: str, column: str, value: str, by: str, meth
     from privet.study import EqualProportions
 
     return table, EqualProportions(column, value, by=by, method=method)
+
+
+@command.command("ranks")
+@click.argument("table")
+@click.argument("column")
+@click.option("--by", required=True, help="The column of the groups.")
+@click.option("--groups", metavar="FIRST,SECOND", help="The two groups. [default: both, where there are two]")
+@click.option("--width", type=number, help="The width of the bins, whose values are ties. [default: each value alone]")
+@tests_table
+def ranks_command(table: str, column: str, by: str, groups: str | None, width: Any) -> tuple[str, Hypothesis]:
+    """Test whether values of a column are as large in one group as in another.
+
+    \b
+    Example:
+      privet test ranks visits age --by ward --groups emergency,surgery --width 10 --epsilon 0.5
+    """
+    from privet.core.errors import BadParameter
+    from privet.study import SameRanks
+
+    first, comma, second = (groups or "").partition(",")
+    if groups is not None and (not comma or not first or not second):
+        raise BadParameter("groups", groups, "two groups with a comma between them, such as emergency,surgery")
+    return table, SameRanks(column, by=by, groups=None if groups is None else (first, second), width=width)

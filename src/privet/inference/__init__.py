@@ -2,6 +2,7 @@
 
 from .fit import Fit, fit_of_noisy_total, goodness_of_fit
 from .proportion_tests import needed, proportion_power, proportion_test
+from .rank_tests import rank_test
 from .table_tests import fit_test, independence_test
 
 __all__ = [
@@ -13,4 +14,5 @@ __all__ = [
     "needed",
     "proportion_power",
     "proportion_test",
+    "rank_test",
 ]

@@ -134,7 +134,7 @@ def independence_test(
         1
     """
     level = float_near(open_probability(confidence, "confidence"))
-    table = _table(_counts(released, 2), noise, size, each)
+    table = read_table(released, noise, size, each)
     return finding_of_table(table, None, method=method, confidence=level)
 
 
@@ -360,6 +360,11 @@ def _noncentral(statistic: float, degrees: int, share: float) -> float:
         return float(max(math.sqrt(statistic - degrees) - ndtri(share), 0.0)) ** 2
     found = float(chndtrinc(statistic, degrees, share))
     return found if math.isfinite(found) and found > 0 else 0.0
+
+
+def read_table(released: object, noise: object, size: object, each: object) -> NoisyTable:
+    """Return released counts of rows and columns as a noisy table, or refuse them."""
+    return _table(_counts(released, 2), noise, size, each)
 
 
 def _table(counts: Floats, noise: object, size: object, each: object) -> NoisyTable:

@@ -8,5 +8,6 @@ is a `Hypothesis`, and add it here.
 
 from .chi_squared import EqualProportions, GoodnessOfFit, Independence
 from .hypothesis import Hypothesis
+from .rank_comparison import SameRanks
 
-__all__ = ["EqualProportions", "GoodnessOfFit", "Hypothesis", "Independence"]
+__all__ = ["EqualProportions", "GoodnessOfFit", "Hypothesis", "Independence", "SameRanks"]

@@ -25,7 +25,7 @@ from .hypothesis import Hypothesis
 
 
 @dataclass(frozen=True)
-class _TableHypothesis(Hypothesis):
+class TableHypothesis(Hypothesis):
     """A hypothesis about a table of counts."""
 
     def check(self, query: Query, schema: Schema) -> None:
@@ -44,7 +44,7 @@ def _declared(answer: Answer) -> tuple[tuple[Any, ...], ...]:
 
 
 @dataclass(frozen=True)
-class GoodnessOfFit(_TableHypothesis):
+class GoodnessOfFit(TableHypothesis):
     """The values of a column have these shares.
 
     Args:
@@ -101,7 +101,7 @@ class GoodnessOfFit(_TableHypothesis):
 
 
 @dataclass(frozen=True)
-class Independence(_TableHypothesis):
+class Independence(TableHypothesis):
     """Two columns are independent of each other.
 
     Args:
@@ -142,7 +142,7 @@ class Independence(_TableHypothesis):
 
 
 @dataclass(frozen=True)
-class EqualProportions(_TableHypothesis):
+class EqualProportions(TableHypothesis):
     """The share of a value is the same in each group.
 
     Args:

@@ -1,0 +1,88 @@
+"""The rank test of two groups of a private table: noisy histograms over declared bins, and what they say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from privet.answer import Answer
+from privet.core.errors import BadParameter
+from privet.core.given import plain_text
+from privet.core.numbers import Number, positive
+from privet.core.schema import Schema
+from privet.inference.finding import Finding
+from privet.inference.rank_tests import finding_of_ranks
+from privet.query.frame import Frame, Result, count
+from privet.query.nodes import Query
+from privet.query.terms import col
+
+from .chi_squared import TableHypothesis
+from .counted_tables import counted_how, declared_values, noisy_table
+
+
+@dataclass(frozen=True)
+class SameRanks(TableHypothesis):
+    """Values of a column are as large in one group as in another: the rank test of Mann and Whitney.
+
+    Args:
+        column: a column of numbers with declared bounds.
+        by: the column of the groups, with declared values.
+        groups: the two groups that are compared; they may be left out where there are two.
+        width: the width of the bins; values within one are ties. Left out, each value is a bin of its own.
+
+    Example:
+        >>> privet.study.SameRanks("age", by="ward", groups=("A", "B"), width=10).describe()
+        'whether age is as large in ward A as in B'
+    """
+
+    column: str
+    by: str = field(kw_only=True)
+    groups: tuple[str, str] | None = field(default=None, kw_only=True)
+    width: Number | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        plain_text(self.column, "column")
+        plain_text(self.by, "by")
+        if self.column == self.by:
+            raise BadParameter("by", self.by, "another column than the one that is compared")
+        if self.width is not None:
+            positive(self.width, "width")
+        if self.groups is not None:
+            if not isinstance(self.groups, tuple) or len(self.groups) != 2 or len(set(map(str, self.groups))) != 2:
+                raise BadParameter("groups", self.groups, "two different groups, such as ('A', 'B')")
+            for group in self.groups:
+                plain_text(group, "groups")
+
+    def describe(self) -> str:
+        """Return the hypothesis in words."""
+        first, second = self.groups or ("one", "another")
+        return f"whether {self.column} is as large in {self.by} {first} as in {second}"
+
+    def question(self, rows: Frame) -> Result:
+        """Return for each group the counts of the bins."""
+        width: Number | None = None if self.width is None else positive(self.width, "width")
+        if isinstance(width, Fraction) and width.denominator == 1:
+            width = int(width)  # bins of whole numbers are whole
+        binned = col(self.column) if width is None else col(self.column).bin(width)
+        return rows.group_by(self.by, value_bin=binned).agg(n=count())
+
+    def check(self, query: Query, schema: Schema) -> None:
+        """Raise `RequestError` unless the bins are known from declared bounds, and both groups are declared."""
+        super().check(query, schema)
+        declared = tuple(map(str, declared_values(query, schema)[0]))
+        if self.groups is None and len(declared) != 2:
+            raise BadParameter("groups", "nothing", f"two of the groups: {', '.join(declared)}")
+        if self.groups is not None and not set(self.groups) <= set(declared):
+            raise BadParameter("groups", ", ".join(self.groups), f"two of the groups: {', '.join(declared)}")
+
+    def conclude(self, answer: Answer, confidence: float) -> Finding:
+        """Return the test of the two released histograms."""
+        groups, bins = declared_values(answer.plan.query, answer.plan.passes[0].scan.schema)
+        first, second = (
+            groups if self.groups is None else (next(one for one in groups if str(one) == name) for name in self.groups)
+        )
+        table = noisy_table(answer, ((first, second), tuple(sorted(bins))))
+        larger = f"{self.column} in {first} larger"
+        found = finding_of_ranks(replace(table, size=None), confidence=confidence, larger=larger)
+        hypothesis = f"{self.column} is as large in {self.by} {first} as in {second}"
+        return replace(found, hypothesis=hypothesis, notes=(*found.notes, *counted_how(answer.plan)))
