@@ -206,6 +206,12 @@ def local_mean() -> local.MeanEstimate:
 
 
 @functools.cache
+def local_places() -> local.PlanarLaplace:
+    """Return a survey of places."""
+    return local.PlanarLaplace((0, 0, 900, 900), radius=100, epsilon=1)
+
+
+@functools.cache
 def local_distribution() -> local.EstimatedDistribution:
     """Return a distribution that was estimated from three reports."""
     oracle = local.SquareWave(0, 9, bins=3, epsilon=4)
@@ -367,6 +373,10 @@ INSTANCES: dict[type, Make] = {
     local.EstimatedDistribution: local_distribution,
     local.AttributeSurvey: lambda: local.AttributeSurvey({"a": 2, "b": (0, 1)}, epsilon=1),
     local.MarginalSurvey: lambda: local.MarginalSurvey({"a": 2, "b": 3}, epsilon=1),
+    local.PlanarLaplace: lambda: local_places(),
+    local.MetricPromise: lambda: local.MetricPromise(rate=0.01, step=10),
+    local.ShuffledCount: lambda: local.ShuffledCount(epsilon=1, delta=0.001, people=50),
+    local.CountEstimate: lambda: local.CountEstimate(5, 3, 7, 1.0, 10, 0.95, {}),
     local.CountMeanSketch: lambda: local.CountMeanSketch(epsilon=1, tables=2),
     local.HeavyHitters: lambda: local.HeavyHitters(epsilon=1, length=3),
     local.ChosenOracle: lambda: local.best(4, epsilon=1, n=100),
@@ -759,6 +769,10 @@ _OTHERS: dict[str, tuple[Make, ...]] = {
     "blanket": (lambda: (),),
     "bins": (lambda: 4,),
     "branching": (lambda: 4,),
+    "box": (lambda: (0, 0, 900, 900),),
+    "radius": (lambda: 100,),
+    "distance": (lambda: 100,),
+    "people": (lambda: 50,),
     "attributes": (lambda: {"a": 2, "b": 3},),
     "edges": (lambda: np.array([0.0, 1.0, 2.0, 3.0]),),
     "shares": (lambda: np.full(3, 1 / 3),),
@@ -772,7 +786,11 @@ _OTHERS: dict[str, tuple[Make, ...]] = {
     "standard_errors": (lambda: np.ones(3),),
     "rejected": (lambda: {"repeated": 1},),
     "label": (lambda: 1,),
-    "reports": (lambda: local.KaryResponse(2, epsilon=1).client.report(1), lambda: 3),
+    "reports": (
+        lambda: local.KaryResponse(2, epsilon=1).client.report(1),
+        lambda: local_places().client.report((1, 1)),
+        lambda: 3,
+    ),
     "projected_to_simplex": (lambda: True,),
     "below": (lambda: True,),
     "cells": (lambda: 3, lambda: [1.0] * 6),

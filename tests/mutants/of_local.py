@@ -11,6 +11,8 @@ MEANS = "unit/local/test_means.py"
 HEAVY = "unit/local/test_heavy_hitters.py"
 DISTRIBUTIONS = "unit/local/test_distributions.py"
 ATTRIBUTES = "unit/local/test_attributes.py"
+LOCATIONS = "unit/local/test_locations.py"
+MESSAGES = "unit/local/test_shuffled_counts.py"
 SHUFFLED = "unit/accounting/test_shuffled.py"
 PACKED = "unit/noise/test_noise_packed.py"
 RAPPOR = "unit/local/test_rappor.py"
@@ -227,4 +229,30 @@ MUTANTS: list[Mutant] = [
     ),
     *of("local.attribute_survey:AttributeSurvey.robustness", ATTRIBUTES, ("len(self.parts)", "1")),
     *of("local.attribute_survey:MarginalSurvey._answers_to", ATTRIBUTES, ("len(self.domains[place])", "2")),
+    *of("local.metric_promise:MetricPromise.loss", LOCATIONS, ("2 * self.step", "0"), ("2 * far**2", "far**2")),
+    *of(
+        "local.planar_laplace:PlanarLaplace.__init__",
+        LOCATIONS,
+        ("sqrt_up(2 * within**2) + 2 * grid", "sqrt_up(2 * within**2)"),
+    ),
+    *of("local.planar_laplace:PlanarLaplace.scale", LOCATIONS, ("1 / (self.rate * self.step)", "1 / self.rate")),
+    *of("local.planar_laplace:PlanarLaplace._refuse", LOCATIONS, ("raise Unsupported", "return str")),
+    *of("local.response:KaryResponse.with_truth", LOCATIONS, ("len(labels) - 1", "len(labels)")),
+    *of(
+        "local.shuffled_count:shuffled_delta",
+        MESSAGES,
+        ("gains.max()", "gains.min()"),
+        ("law[low + moved : high + moved] * law[low:high]", "law[low:high]"),
+    ),
+    *of("local.shuffled_count:ShuffledCount._burst", MESSAGES, ("place + 1", "place")),
+    *of(
+        "local.shuffled_count:ShuffledCount._randomise",
+        MESSAGES,
+        ("(self._burst(size) + both)[:, None]", "self._burst(size)[:, None]"),
+    ),
+    *of(
+        "local.shuffled_count:_calibrated",
+        MESSAGES,
+        ("shuffled_delta(epsilon, people, bursts(middle), pairs) <= delta", "True"),
+    ),
 ]

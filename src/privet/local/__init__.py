@@ -7,6 +7,7 @@ client's.
 
 from .attribute_survey import AttributeSurvey, MarginalSurvey
 from .choose import ORACLES, ChosenOracle, best
+from .count_estimate import CountEstimate
 from .count_mean import CountMeanSketch
 from .distribution_estimate import EstimatedDistribution
 from .duchi import DuchiMean
@@ -21,13 +22,16 @@ from .laplace_mean import LaplaceMean
 from .mean_estimate import MeanEstimate
 from .mean_oracle import MeanOracle
 from .memo import Memo
+from .metric_promise import MetricPromise
 from .piecewise import PiecewiseMean
+from .planar_laplace import PlanarLaplace
 from .projective import ProjectiveResponse
 from .randomizer import Client, Randomizer
 from .rappor import Rappor
 from .reports import Reports, read_reports
 from .response import KaryResponse
 from .server import Server
+from .shuffled_count import ShuffledCount
 from .shuffler import Shuffler
 from .square_wave import SquareWave
 from .subset import SubsetSelection
@@ -44,6 +48,7 @@ __all__ = [
     "BinaryHashing",
     "ChosenOracle",
     "Client",
+    "CountEstimate",
     "CountMeanSketch",
     "DuchiMean",
     "EstimatedDistribution",
@@ -59,14 +64,17 @@ __all__ = [
     "MeanEstimate",
     "MeanOracle",
     "Memo",
+    "MetricPromise",
     "OptimizedHashing",
     "OptimizedUnary",
     "PiecewiseMean",
+    "PlanarLaplace",
     "ProjectiveResponse",
     "Randomizer",
     "Rappor",
     "Reports",
     "Server",
+    "ShuffledCount",
     "Shuffler",
     "SquareWave",
     "SubsetSelection",

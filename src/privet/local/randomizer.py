@@ -59,6 +59,11 @@ class Randomizer(ABC):
         """The bytes of a report, without its identifier."""
 
     @property
+    def messages(self) -> int:
+        """The number of reports that a person sends."""
+        return 1
+
+    @property
     @abstractmethod
     def event(self) -> Event:
         """The event of one report."""
@@ -176,7 +181,7 @@ class Client:
         return self._send(numbers)
 
     def _send(self, numbers: Any) -> Reports:
-        ids = draw_ids(len(numbers))
+        ids = draw_ids(len(numbers) * self.oracle.messages)
         return Reports(self.oracle.digest, ids, self.oracle._randomise(numbers, ids))
 
 

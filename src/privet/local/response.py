@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from privet import noise
 from privet.core.errors import BadParameter
 from privet.core.given import plain_text, set_fields
-from privet.core.numbers import Number, open_probability
+from privet.core.numbers import Number, exp_down, open_probability
 
 from .frequency_oracle import Bytes, FrequencyOracle, Integers, Row, Words, read_labels
 from .packing import add_counts, from_bytes, to_bytes, width_below
+from .randomizer import LARGEST_EPSILON
 
 
 @dataclass(frozen=True, repr=False, eq=False, init=False)
@@ -64,6 +65,29 @@ class KaryResponse(FrequencyOracle):
             raise BadParameter("domain", domain, "two answers: two coins choose between no more")
         made = object.__new__(cls)
         set_fields(made, labels=labels, growth=(1 + chance) / (1 - chance), survey=plain_text(survey, "survey"))
+        return made
+
+    @classmethod
+    def with_truth(cls, domain: int | Sequence[Any], truth: Number, *, survey: str = "") -> KaryResponse:
+        """Return the survey that reports the answer itself with this probability: generalised randomized response.
+
+        Args:
+            domain: a number k (the answers are 0 to k - 1), or a list of labels, texts or integers.
+            truth: the probability of reporting the answer, above 1 / k; epsilon is ln(truth (k - 1) / (1 - truth)).
+            survey: a name; reports to a survey of another name are not accepted.
+
+        Example:
+            >>> round(local.KaryResponse.with_truth(["cafe", "park", "home"], 0.5).epsilon, 4)
+            0.6932
+        """
+        chance, labels = open_probability(truth, "truth"), read_labels(domain)
+        if chance * len(labels) <= 1:
+            raise BadParameter("truth", truth, f"above 1 / {len(labels):,}, else other answers are as likely")
+        growth = chance * (len(labels) - 1) / (1 - chance)
+        if growth > exp_down(LARGEST_EPSILON):
+            raise BadParameter("truth", truth, f"smaller: epsilon is {LARGEST_EPSILON} at most")
+        made = object.__new__(cls)
+        set_fields(made, labels=labels, growth=growth, survey=plain_text(survey, "survey"))
         return made
 
     @property
