@@ -78,7 +78,7 @@ class KaryResponse(FrequencyOracle):
 
         Example:
             >>> round(local.KaryResponse.with_truth(["cafe", "park", "home"], 0.5).epsilon, 4)
-            0.6932
+            0.6931
         """
         chance, labels = open_probability(truth, "truth"), read_labels(domain)
         if chance * len(labels) <= 1:
