@@ -235,7 +235,11 @@ MUTANTS: list[Mutant] = [
         LOCATIONS,
         ("sqrt_up(2 * within**2) + 2 * grid", "sqrt_up(2 * within**2)"),
     ),
-    *of("local.planar_laplace:PlanarLaplace.scale", LOCATIONS, ("1 / (self.rate * self.step)", "1 / self.rate")),
+    *of(
+        "local.planar_laplace:PlanarLaplace.scale",
+        LOCATIONS,
+        ("1 / (self.rate * self.step)", "1 / (2 * self.rate * self.step)"),
+    ),
     *of("local.planar_laplace:PlanarLaplace.variance", LOCATIONS, ("2 * a / (1 - a) ** 2", "a / (1 - a) ** 2")),
     *of("local.response:KaryResponse.with_truth", LOCATIONS, ("len(labels) - 1", "len(labels)")),
     *of(
