@@ -1,9 +1,9 @@
 """Make the file of kept strategies anew: p-identity strategies for all ranges and prefixes of common sizes.
 
-    nice .venv/bin/python tools/kept_strategies.py [iterations]
+    nice .venv/bin/python tools/kept_strategies.py [iterations [sizes]]
 
-It takes some minutes on one core. Smaller entries are dropped and rows are rounded before they are kept; what is
-printed is the error of the rounded strategy.
+It takes some minutes on one core. Where sizes are named, those of others are kept as they are. Smaller entries are
+dropped and rows are rounded before they are kept; what is printed is the error of the rounded strategy.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
-from privet.strategy.kept import _FILE, pack
+from privet.strategy.kept import _FILE, kept_integers, pack
 from privet.strategy.weighted_sums import BITS, first_sums, from_integers, optimise_sums
 from privet.strategy.workloads import Integers, all_ranges, prefixes
 
-SIZES = ((256, 16), (1024, 64), (4096, 128))
+SMALL = (20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224)
+SIZES = (*((size, max(size // 16, 2)) for size in SMALL), (256, 16), (1024, 64), (4096, 128))
 COARSE = 2
 """Binary digits that are dropped from entries of the largest size."""
 
@@ -35,12 +36,15 @@ def rounded(sums: Integers, drop: int) -> tuple[Integers, Integers]:
 def main() -> None:
     """Write the file."""
     iterations = int(sys.argv[1]) if len(sys.argv) > 1 else 1500
-    found: dict[str, tuple[Integers, Integers]] = {}
+    chosen = {int(one) for one in sys.argv[2:]}
+    found = kept_integers() if chosen else {}
     for size, rows in SIZES:
+        if chosen and size not in chosen:
+            continue
         for workload in (all_ranges(size), prefixes(size)):
             begun = time.monotonic()
             many = iterations if size < 4096 else iterations // 2
-            starts = [first_sums(size, rows, seed) for seed in range(3 if size == 256 else 1)]
+            starts = [first_sums(size, rows, seed) for seed in range(3 if size <= 256 else 1)]
             tried = [optimise_sums(workload, start, iterations=many) for start in starts]
             best = min(tried, key=lambda one: one[0])
             kept = rounded(best[1], 0 if size < 4096 else COARSE)

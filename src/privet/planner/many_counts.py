@@ -26,7 +26,7 @@ from .plan import Known, Pass, Plan, Spend
 from .stability import Rule, bounding_for, reach_of, shift_of
 
 if TYPE_CHECKING:
-    from privet.strategy import Strategy, StrategyMeasure, Workload
+    from privet.strategy import Strategy, StrategyMeasure, TreeStrategy, Workload
     from privet.strategy.strategies import Noise
 
 MOST_MEASURED = 2**20
@@ -165,16 +165,36 @@ def _without_null(key: GroupKey) -> GroupKey:
 
 
 def range_design(sizes: tuple[int, ...], noise: Noise) -> Strategy:
-    """Return the best strategy for all ranges of a column: optimised where that takes a second, else kept or closed."""
-    from privet.strategy import all_ranges, optimize
+    """Return the best strategy for all ranges of a column that is the same on every machine, within a second.
+
+    For Laplace noise, kept ones or parts of them, and closed forms: what an optimisation finds depends on how a machine
+    rounds, and a plan that differs by that would be charged again. The optimum for Gaussian noise is unique, and its
+    rows are rounded far above such differences.
+    """
+    from privet.strategy import TreeStrategy, all_ranges, optimize
 
     (cells,) = sizes
-    quick = cells > _OPTIMISED[noise]
-    return optimize(all_ranges(cells), measure=noise, effort="low" if quick else "normal").strategy
+    quick = noise == "pure" or cells > _MOST_OPTIMISED
+    best = optimize(all_ranges(cells), measure=noise, effort="low" if quick else "normal").strategy
+    return _with_short_levels(best) if isinstance(best, TreeStrategy) else best
 
 
-_OPTIMISED = {"pure": 256, "gaussian": 1024}
-"""The most cells whose strategy is optimised when it is asked for."""
+_MOST_OPTIMISED = 1024
+"""The most cells whose strategy for Gaussian noise is optimised when it is asked for."""
+
+
+def _with_short_levels(tree: TreeStrategy) -> TreeStrategy:
+    """Return a tree with weights of levels that have a few binary digits."""
+    from privet.strategy.hierarchies import tree as made
+
+    held = dict(zip(tree.spans, tree.level_weights, strict=True))
+    spans = [1]
+    while spans[-1] < tree.cells:
+        spans.append(spans[-1] * tree.branching)
+    weights = [significant(held[span]) if span in held else 0 for span in spans[::-1]]
+    common = math.gcd(*weights)
+    short = [weight // common for weight in weights]
+    return made(tree.cells, branching=tree.branching, measure=tree.measure, weights=short, name=tree.name)
 
 
 def _too_many(many: int, what: str) -> RequestError:
@@ -200,7 +220,7 @@ def marginal_design(subsets: tuple[tuple[int, ...], ...], weights: tuple[float, 
         if asked.cells > MOST_MEASURED:
             weighted: Strategy = with_short_weights(plan_marginals(asked, measure=noise))
             return weighted
-        best = optimize(asked, measure=noise).strategy
+        best = optimize(asked, measure=noise, effort="low").strategy
         found: Strategy = with_short_weights(best) if isinstance(best, MarginalStrategy) else best
         return found
 

@@ -152,9 +152,14 @@ class MatrixMeasure:
 
     @property
     def deviations(self) -> tuple[float, float]:
-        """The least and the largest standard deviation of the noise that is drawn, in rows."""
-        variances = [float(one) for one in self.noise.variances]
-        return math.sqrt(min(variances)), math.sqrt(max(variances))
+        """The least and the largest standard deviation of the noise, on sums in which a row counts at most once.
+
+        Real coefficients are measured as whole numbers, in units of their own: these are taken out.
+        """
+        import numpy as np
+
+        spread = np.sqrt(np.asarray(self.noise.variances, dtype=np.float64)) / _largest_entries(self.strategy)
+        return float(spread.min()), float(spread.max())
 
     def facts(self, scan: Scan) -> list[dict[str, Any]]:
         """Return what is released, as plain data."""
@@ -182,12 +187,14 @@ class MatrixMeasure:
 
     def lines(self, scan: Scan) -> list[str]:
         """Return what is released, in plain words."""
+        import numpy as np
+
         (told,) = self.facts(scan)
         spread = shown_amount(told["standard_deviation"])
         least = shown_amount(told["least_standard_deviation"])
         between = spread if least == spread else f"{least} to {spread}"
-        largest = abs(self.strategy.matrix).max() if hasattr(self.strategy, "matrix") else 1
-        between += f", on sums in which a row counts up to {int(largest):,}" if largest > 1 else ""
+        if np.max(_largest_entries(self.strategy)) > 1:
+            between += " on sums in which a row counts up to once"
         moves = {"add-remove": "comes or goes", "change-one": "changes"}[self.noise.neighbors]
         return [
             f"Measures {told['sum']}, as the strategy {told['strategy']!r} says, with {told['noise']} noise of "
@@ -210,6 +217,24 @@ class MatrixMeasure:
     def width(self, scan: Scan, column: int) -> str:
         """Return in words how far off a column is."""
         return "reconstructed; its interval comes with the answer"
+
+
+def _largest_entries(strategy: Any) -> Any:
+    """Return the largest entry of each row of a strategy; 1 where all rows are sums of ones."""
+    import numpy as np
+
+    if hasattr(strategy, "factors"):
+        found = np.ones(1)
+        for factor in strategy.factors:
+            found = np.outer(found, np.broadcast_to(_largest_entries(factor), factor.rows)).ravel()
+        return found
+    if hasattr(strategy, "parts"):
+        several = [np.broadcast_to(_largest_entries(part), part.rows) for part in strategy.parts]
+        return np.concatenate(several)
+    if not hasattr(strategy, "matrix"):
+        return 1.0
+    largest = abs(strategy.matrix).max(axis=1)
+    return np.asarray(largest.toarray() if hasattr(largest, "toarray") else largest, dtype=np.float64).ravel()
 
 
 def _plain(scan: Scan) -> bool:

@@ -32,6 +32,39 @@ def kept_strategy(workload: Workload, measure: Noise) -> MatrixStrategy | None:
     return from_integers(rows.astype(np.int64), weights.astype(np.int64), name)
 
 
+def kept_part(workload: Workload, measure: Noise) -> MatrixStrategy | None:
+    """Return the first cells of the strategy that is kept for the next larger size, if there is one.
+
+    A range over these is one over more cells of which the rest is empty, so that what is kept answers it.
+    """
+    if not isinstance(workload, RangeWorkload) or measure != "pure":
+        return None
+    sizes = [
+        (int(size), label)
+        for label in kept_sizes()
+        for name, _, size in [label.rpartition(" ")]
+        if name == workload.name
+    ]
+    larger = sorted(one for one in sizes if one[0] > workload.size)
+    if not larger:
+        return None
+    size, label = larger[0]
+    rows, weights = kept_integers()[label]
+    part, own = rows[:, : workload.size], weights[: workload.size]
+    used = part[(part != 0).any(axis=1)]
+    return from_integers(used, own, f"p-identity, p = {len(used)}, kept for {size:,} cells")
+
+
+def kept_integers() -> dict[str, tuple[Integers, Integers]]:
+    """Return what is kept, by workload: rows of weighted sums, and weights of single cells."""
+    found = _read()
+    return {
+        label: (found[f"{name}_rows"].astype(np.int64), found[f"{name}_weights"].astype(np.int64))
+        for label in kept_sizes()
+        for name in [label.replace(" ", "_")]
+    }
+
+
 def kept_sizes() -> list[str]:
     """Return the workloads that a strategy is kept for."""
     return sorted(label.removesuffix("_rows").replace("_", " ") for label in _read() if label.endswith("_rows"))

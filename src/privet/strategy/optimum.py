@@ -28,7 +28,7 @@ from .hierarchies import (
     tree_total,
     workload_strategy,
 )
-from .kept import kept_strategy
+from .kept import kept_part, kept_strategy
 from .residuals import MarginalStrategy, plan_marginals, plan_residuals
 from .several_attributes import best_product, best_union, products_of
 from .strategies import MatrixStrategy, Noise, ProductStrategy, Strategy, read_measure, read_workload
@@ -220,8 +220,9 @@ def _of_one(workload: Workload, noise: Noise, effort: Effort, progress: Progress
     yield from _hierarchies(workload, noise)
     if noise == "pure":
         kept = kept_strategy(workload, noise)
-        if kept is not None:
-            yield kept
+        nearest = kept_part(workload, noise) if kept is None else kept
+        if nearest is not None:
+            yield nearest
         rows = min(max(n // 16, 1), 128)
         if (kept is None or effort == "high") and rows * n <= _LATER[effort]:
             high = effort == "high"
