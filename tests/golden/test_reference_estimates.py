@@ -6,6 +6,7 @@ The shapes are in ../shared/data, which is not kept in the repository.
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from privet import strategy
 
 DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "dpbench-1d"
 RUNS = 15
+SOAK = bool(os.environ.get("PRIVET_SOAK"))
 COLUMNS = ("uniform", "identity", "tree of 16", "MWEM")
 ERRORS = {
     ("ADULTFRANK", 1000): (0.48221, 0.16215, 0.07609, 0.09482),
@@ -45,23 +47,25 @@ def cells_by(name: str, counts: list[int], rows: int) -> Any:
 
 
 @pytest.mark.parametrize(("shape", "rows"), ERRORS)
-def test_every_method_errs_no_more_than_as_published(shape: str, rows: int) -> None:
-    """Means of 15 runs of each side: nine standard errors of their difference are passed once in a million runs.
+def test_every_method_errs_as_published(shape: str, rows: int) -> None:
+    """The published mean of 15 runs is within what 15 runs differ by, of the mean of many; that of `uniform` is of one
+    table, as all of its error is. The largest difference, measured over 120 runs and more, is 2.5 such errors.
 
-    The errors of one run are at most a few times their mean, and the t distribution of 14 degrees of freedom is beyond
-    nine with a probability of 2e-7.
+    Of 300 runs the mean is off by 0.22 such errors, and 4.5 are nine times as far; of the 30 runs of MWEM by 0.7, and 7
+    are passed by the t distribution of 29 degrees with a probability of 1e-7.
     """
     table = np.load(DATA / f"{shape}.n4096.npy").astype(float).reshape(256, -1).sum(axis=1)
     generator = np.random.default_rng(1)
     workload = strategy.prefixes(256)
     for name, published in zip(COLUMNS, ERRORS[shape, rows], strict=True):
+        runs = 30 if name == "MWEM" and not SOAK else 300
         errors = []
-        for _ in range(RUNS):
+        for _ in range(runs):
             counts = [int(one) for one in generator.multinomial(rows, table / table.sum())]
             gaps = workload.answers(cells_by(name, counts, rows)) - workload.answers(counts)
             errors.append(float(np.abs(gaps).mean()) / rows)
-        spread = float(np.std(errors, ddof=1)) / math.sqrt(RUNS)
-        assert np.mean(errors) <= published + 9 * math.sqrt(2) * spread, name
+        spread = float(np.std(errors, ddof=1)) / math.sqrt(1 if name == "uniform" else RUNS)
+        assert abs(np.mean(errors) - published) <= (4.5 if runs == 300 else 7) * spread, name
 
 
 @pytest.mark.parametrize(("shape", "rows"), ERRORS)
