@@ -56,23 +56,47 @@ def permute_and_flip(candidates: int) -> Callable[[], Any]:
     return lambda: mechanism(scores)
 
 
-def count_errors(
-    counts: list[list[int]], lows: list[int], highs: list[int], rows: int, epsilon: float, runs: int
-) -> Callable[[], Any]:
-    """Return the mean error of ranges by a tree of 16 children a node, made consistent, as a share of all rows."""
-    cells = len(counts[0])
+def consistent_leaves(cells: int, epsilon: float) -> Callable[[list[int]], list[float]]:
+    """Return what estimates single cells: a noisy tree of 16 children a node over them, made consistent."""
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
     tree = dp.t.make_b_ary_tree(*space, leaf_count=cells, branching_factor=16)
     levels = tree.map(1)  # each row is in one node of each level
     mechanism = tree >> dp.m.then_laplace(scale=levels / epsilon)
     consistent = dp.t.make_consistent_b_ary_tree(branching_factor=16)
+    return lambda given: consistent(mechanism(given))
+
+
+def count_errors(
+    counts: list[list[int]], lows: list[int], highs: list[int], rows: int, epsilon: float, runs: int
+) -> Callable[[], Any]:
+    """Return the mean error of ranges by a tree of 16 children a node, made consistent, as a share of all rows."""
+    leaves = consistent_leaves(len(counts[0]), epsilon)
 
     def error(given: list[int]) -> float:
         gaps, total = [0.0], 0.0
-        for found, count in zip(consistent(mechanism(given)), given, strict=True):
+        for found, count in zip(leaves(given), given, strict=True):
             total += found - count
             gaps.append(total)
         return sum(abs(gaps[high + 1] - gaps[low]) for low, high in zip(lows, highs, strict=True)) / len(lows) / rows
+
+    return lambda: {"figures": {"tree of 16": sum(map(error, counts[:runs])) / len(counts[:runs])}}
+
+
+def box_errors(counts: list[list[int]], shape: list[int], rows: int, epsilon: float, runs: int) -> Callable[[], Any]:
+    """Return the mean error of every pair of prefixes, by the same tree over all cells of a plane, row after row."""
+    high, wide = shape
+    leaves = consistent_leaves(high * wide, epsilon)
+
+    def error(given: list[int]) -> float:
+        found, above, total = leaves(given), [0.0] * wide, 0.0
+        for row in range(high):
+            along = 0.0
+            for column in range(wide):
+                place = row * wide + column
+                along += found[place] - given[place]
+                above[column] += along  # the sum of all rows up to this one
+                total += abs(above[column])
+        return total / (high * wide) / rows
 
     return lambda: {"figures": {"tree of 16": sum(map(error, counts[:runs])) / len(counts[:runs])}}
 
@@ -83,6 +107,7 @@ if __name__ == "__main__":
         {
             "audit_laplace": audit_laplace,
             "audit_geometric": audit_geometric,
+            "box_errors": box_errors,
             "count_errors": count_errors,
             "discrete_laplace": discrete_laplace,
             "discrete_gaussian": discrete_gaussian,

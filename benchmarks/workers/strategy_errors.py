@@ -50,6 +50,7 @@ def box_errors(counts: list[list[int]], shape: list[int], rows: int, epsilon: fl
     trees = [strategy.best_tree(strategy.prefixes(size), measure="pure") for size in sizes]
     fixed: dict[str, strategy.Strategy] = {
         "identity": strategy.ProductStrategy(tuple(strategy.identity_strategy(size, measure="pure") for size in sizes)),
+        "tree of 16": strategy.tree(int(np.prod(sizes)), branching=16, measure="pure"),  # over all cells, row after row
         "best tree": strategy.ProductStrategy(tuple(trees)),
         "optimized": strategy.optimize(asked, measure="pure").strategy,
     }
@@ -59,7 +60,7 @@ def box_errors(counts: list[list[int]], shape: list[int], rows: int, epsilon: fl
         yield "uniform", np.full(sizes, rows / np.prod(sizes))
         for name, one in fixed.items():
             measure = strategy.StrategyMeasure(one, **price)
-            yield name, strategy.reconstruct(measure, measure.draw(given)).cells
+            yield name, strategy.reconstruct(measure, measure.draw(given)).cells.reshape(sizes)
         yield "partition", partition.release(given).cells
 
     return lambda: {"figures": mean_errors(asked, counts[:runs], rows, estimates)}
