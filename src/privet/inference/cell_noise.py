@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -51,10 +51,6 @@ class CellNoise:
         if self.law.finer > 1:
             drawn = (drawn + self.law.finer // 2) // self.law.finer
         return drawn * (float_near(self.law.step) * float_near(self.worth))
-
-    def times(self, factor: Fraction) -> CellNoise:
-        """Return the same noise in another unit."""
-        return replace(self, worth=self.worth * factor)
 
 
 def _integers(law: NoiseLaw, shares: Floats) -> Floats:
