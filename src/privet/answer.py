@@ -102,8 +102,10 @@ class ComparedNumber:
     column: str
     row: int
     label: str
-    release: tuple[int, str]
-    """The entry of the ledger, and the digest of the plan."""
+    charge: tuple[int, str]
+    """The entry of the ledger that paid for it, and its digest."""
+    digest: str
+    """The digest of the plan: one charge may pay for several."""
 
 
 class Ends(tuple[Any, Any]):
@@ -288,7 +290,8 @@ class Answer:
             raise BadParameter(parameter, key, f"the key of one group of the answer: {listed}")
         label = f"{name} of {', '.join(map(str, wanted))}" if wanted else name
         sampled = self._sampled()
-        return ComparedNumber(sampled, name, found[0], label, (self.receipt.entry, self.plan.digest))
+        charge = (self.receipt.entry, self.receipt.digest)
+        return ComparedNumber(sampled, name, found[0], label, charge, self.plan.digest)
 
     def _sampled(self) -> Sampling:
         if self.sampled is None:

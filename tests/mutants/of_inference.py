@@ -8,6 +8,8 @@ COVERAGE = "statistical/test_population_coverage.py"
 ANSWERS = "unit/test_population.py"
 EQUATION = "unit/inference/test_equation.py"
 LEVELS = "statistical/test_contrast_levels.py"
+MEANS = "statistical/test_mean_levels.py"
+TESTS = "unit/study/test_means.py"
 LAW = "unit/inference/test_convolution.py"
 
 MUTANTS: list[Mutant] = [
@@ -55,4 +57,14 @@ MUTANTS: list[Mutant] = [
         ("2 if together else 1", "1"),
     ),
     *of("answer:Answer._number", ANSWERS, ("len(found) != 1", "False")),
+    *of(
+        "inference.several_means:all_equal",
+        MEANS,
+        ("-np.sign(share) * np.log1p(-2 * np.abs(share)) * scale", "0.0 * scale"),
+        ("size if doubted else size - 1", "size - 1"),
+    ),
+    *of("inference.effects:effect_interval.p_value", MEANS, ("math.hypot(deviation, d * spread_error)", "deviation")),
+    *of("study.means:PairedTest.question", TESTS, ("rows.per_unit(**sides)", "rows")),
+    *of("study.means:MeansTest.conclude", TESTS, ("answer.receipt.digest", "str(id(answer))")),
+    *of("study.means:_OfMeans.check", TESTS, ("schema.unit.touches > 1", "False")),
 ]

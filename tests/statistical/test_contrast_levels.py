@@ -95,8 +95,9 @@ def test_equivalence_is_claimed_rarely_at_the_margin_and_often_within_it() -> No
     assert np.mean(np.array(within) < 0.05) > 0.9
     from dataclasses import replace
 
-    apart = [Contrast(replace(one.one, top=one.one.top + 0.1 * one.one.bottom), one.other) for one in several]
-    assert np.mean(np.array([each.equivalence(0.1) for each in apart]) < 0.05) <= HIGHEST
+    for margin in (0.1, -0.1):
+        apart = [Contrast(replace(one.one, top=one.one.top + margin * one.one.bottom), one.other) for one in several]
+        assert np.mean(np.array([each.equivalence(0.1) for each in apart]) < 0.05) <= HIGHEST
 
 
 def test_divisors_near_their_noise_are_doubted() -> None:

@@ -360,6 +360,9 @@ def release_more() -> None:
             [[50, 50], [5, 5]], noise=privet.Laplace(sensitivity=1, epsilon=1), method="naive"
         ).p_value
         is None,
+        privet.study.MeanTest("age", equals=40, alternative="less").column == "age",
+        privet.study.MeansTest("age", by="ward", groups=("A", "B"), margin=2).by == "ward",
+        privet.study.PairedTest("after", "before", column="pressure", by="period").first == "after",
         privet.inference.fit_of_noisy_total([50, 50], [0.5, 0.5], variance=2).p_value == 1,
     )
     print(all(same))

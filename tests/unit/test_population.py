@@ -241,7 +241,7 @@ def test_groups_are_compared_at_no_cost(people: Session, column: str) -> None:
     for covers in ("noise", "population"):
         found = answer.compare("a", "b", column=column, covers=covers)  # type: ignore[arg-type]
         first, second = answer[column].values
-        assert found.estimate.value == pytest.approx(first - second, rel=0.01, abs=0.6)
+        assert found.estimate.value == pytest.approx(first - second, rel=0.01, abs=1.1)  # counts are shown rounded
         assert found.interval[0] < found.estimate.value < found.interval[1]
         ratio = found.estimates["ratio"]
         assert ratio.low < first / second < ratio.high

@@ -219,3 +219,82 @@ def ranks_command(table: str, column: str, by: str, groups: str | None, width: A
     if groups is not None and (not comma or not first or not second):
         raise BadParameter("groups", groups, "two groups with a comma between them, such as emergency,surgery")
     return table, SameRanks(column, by=by, groups=None if groups is None else (first, second), width=width)
+
+
+_SIDES = (
+    click.option(
+        "--alternative",
+        type=click.Choice(["two-sided", "greater", "less"]),
+        default="two-sided",
+        show_default=True,
+        help="Which deviations are evidence: both ways, or only a larger or a smaller (first) mean.",
+    ),
+    click.option("--margin", type=number, help="Test for equivalence: that the difference is smaller than this."),
+)
+
+
+def _sided(command: Any) -> Any:
+    for option in reversed(_SIDES):
+        command = option(command)
+    return command
+
+
+@command.command("mean")
+@click.argument("table")
+@click.argument("column")
+@click.option("--equals", type=number, required=True, help="The mean under the hypothesis.")
+@_sided
+@tests_table
+def mean_command(table: str, column: str, equals: Any, alternative: Any, margin: Any) -> tuple[str, Hypothesis]:
+    """Test whether the mean of a column has a value.
+
+    \b
+    Example:
+      privet test mean visits age --equals 40 --epsilon 0.5
+    """
+    from privet.study import MeanTest
+
+    return table, MeanTest(column, equals, alternative=alternative, margin=margin)
+
+
+@command.command("means")
+@click.argument("table")
+@click.argument("column")
+@click.option("--by", required=True, help="The column whose values are the groups.")
+@click.option("--group", "groups", multiple=True, help="A group; name two or more. [default: all]")
+@_sided
+@tests_table
+def means_command(
+    table: str, column: str, by: str, groups: tuple[str, ...], alternative: Any, margin: Any
+) -> tuple[str, Hypothesis]:
+    """Test whether the means of a column are equal in all groups: two of them, or several.
+
+    \b
+    Example:
+      privet test means visits age --by ward --group emergency --group surgery --epsilon 0.5
+    """
+    from privet.study import MeansTest
+
+    return table, MeansTest(column, by, groups=groups or None, alternative=alternative, margin=margin)
+
+
+@command.command("paired")
+@click.argument("table")
+@click.argument("first")
+@click.argument("second")
+@click.option("--column", help="The column of numbers, where FIRST and SECOND are values of another.")
+@click.option("--by", help="The column that FIRST and SECOND are values of.")
+@_sided
+@tests_table
+def paired_command(
+    table: str, first: str, second: str, column: str | None, by: str | None, alternative: Any, margin: Any
+) -> tuple[str, Hypothesis]:
+    """Test whether two numbers of each person differ on average: two columns, or one column at two values of another.
+
+    \b
+    Example:
+      privet test paired visits emergency surgery --column age --by ward --epsilon 0.5
+    """
+    from privet.study import PairedTest
+
+    return table, PairedTest(first, second, column=column, by=by, alternative=alternative, margin=margin)

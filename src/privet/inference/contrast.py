@@ -134,10 +134,16 @@ class Contrast:
         """The standard error of the difference."""
         return math.hypot(float(self.one.error[0]), float(self.other.error[0]))
 
+    @property
+    def ratio_error(self) -> float:
+        """The standard error of the ratio, to first order."""
+        parts = float(self.one.error[0]), self.ratio * float(self.other.error[0])
+        return math.hypot(*parts) / float(self.other.value[0])
+
     def difference_interval(self, tail: float) -> tuple[float, float]:
         """Return the differences that are not rejected at a tail."""
         ends = self.one.low - self.other.high, self.one.high - self.other.low
-        return _interval(lambda delta: self.p_value(delta), self.difference, ends, self.error, tail)
+        return crossing(lambda delta: self.p_value(delta), self.difference, ends, self.error, tail)
 
     def ratio_interval(self, tail: float) -> tuple[float, float]:
         """Return the ratios that are not rejected at a tail (Fieller's): infinite where the second may be 0.
@@ -156,7 +162,7 @@ class Contrast:
             return low, math.inf
         step = self.error / max(abs(float(self.other.value[0])), 1e-300)
         zero_second = float(self.other.p_value(np.zeros(1))[0]) >= tail
-        found = _interval(lambda factor: self.p_value(0.0, factor=factor), center, (low, math.inf), step, tail)
+        found = crossing(lambda factor: self.p_value(0.0, factor=factor), center, (low, math.inf), step, tail)
         return (found[0], math.inf) if zero_second else found
 
     def equivalence(self, margin: float) -> float:
@@ -187,7 +193,7 @@ def _only(slack: Floats | float) -> float:
     return slack if isinstance(slack, float) else float(slack[0])
 
 
-def _interval(
+def crossing(
     p_value: Callable[[float], float], center: float, ends: tuple[float, float], step: float, tail: float
 ) -> tuple[float, float]:
     """Return where a p-value that falls from a center on crosses the tail, on either side; an end where it does not."""

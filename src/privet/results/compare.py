@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from privet.answer import ComparedNumber
 from privet.core.errors import InvariantError, RequestError, Unsupported
 from privet.core.estimate import Covers, Estimate
@@ -32,10 +30,11 @@ def compared(
     """
     readers = _reader(one), _reader(other)
     places = [reader.chosen[each.row] for reader, each in zip(readers, (one, other), strict=True)]
-    together = one.release == other.release and _meaning(readers[0], one) == _meaning(readers[1], other)
+    charged = one.charge == other.charge
+    together = charged and one.digest == other.digest and _meaning(readers[0], one) == _meaning(readers[1], other)
     if together and places[0] == places[1]:
         raise RequestError("both are the same released number, whose difference from itself is 0; name another group")
-    if not together and one.release[0] == other.release[0]:
+    if charged and not together:
         raise Unsupported("answers of one charge may share their noise; compare groups of one column of one answer")
     confidence = readers[0].confidence
     tail = 1 - confidence
@@ -58,14 +57,14 @@ def compared(
             covers=words,
         )
     }
-    if contrast.one.low >= 0 and contrast.other.low >= 0:
+    if contrast.one.low >= 0 and contrast.other.low >= 0 and contrast.other.value[0] > 0:
         low, high = contrast.ratio_interval(tail)
         estimates["ratio"] = Estimate(
             value=contrast.ratio,
             low=low,
             high=high,
             confidence=confidence,
-            standard_error=math.nan,
+            standard_error=contrast.ratio_error,
             covers=words.replace("difference", "ratio"),
         )
     hypothesis = f"{one.label} = {other.label}"

@@ -8,6 +8,16 @@ is a `Hypothesis`, and add it here.
 
 from .chi_squared import EqualProportions, GoodnessOfFit, Independence
 from .hypothesis import Hypothesis
+from .means import MeansTest, MeanTest, PairedTest
 from .rank_comparison import SameRanks
 
-__all__ = ["EqualProportions", "GoodnessOfFit", "Hypothesis", "Independence", "SameRanks"]
+__all__ = [
+    "EqualProportions",
+    "GoodnessOfFit",
+    "Hypothesis",
+    "Independence",
+    "MeanTest",
+    "MeansTest",
+    "PairedTest",
+    "SameRanks",
+]

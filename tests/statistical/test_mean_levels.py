@@ -1,0 +1,115 @@
+"""Several means are rejected as often as the level says, and Cohen's d is covered: seeds are fixed."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from test_population_coverage import Family, equations, sampled
+
+from privet.inference.effects import effect_interval
+from privet.inference.equation import Equation, NoiseTerm
+from privet.inference.several_means import all_equal
+
+RUNS = 300
+HIGHEST = 0.05 + 2.6 * (0.05 * 0.95 / RUNS) ** 0.5
+
+WORLDS = [
+    ((200, 200, 200), 1, 0.0, 1, 1.0),
+    ((200, 200, 200), 1, 0.0, 1, 0.1),
+    ((400, 100, 60, 50), 1, 0.0, 1, 0.3),
+    ((50, 50, 50), 1, 0.0, 1, 0.1),
+    ((200, 200, 200), 5, 1.0, 5, 1.0),
+]
+
+
+def joined(groups: list[Equation], run: int) -> Equation:
+    """Return the equations of several groups in one run as those of one answer."""
+    each = [one.at([run]) for one in groups]
+
+    def stacked(parts: list[np.ndarray]) -> np.ndarray:
+        return np.concatenate(parts)
+
+    noise = tuple(
+        NoiseTerm(
+            each[0].noise[place].law,
+            stacked([one.noise[place].constant for one in each]),
+            stacked([one.noise[place].slope for one in each]),
+        )
+        for place in range(len(each[0].noise))
+    )
+    spread = tuple(stacked([one.spread[place] for one in each]) for place in range(3))
+    top, bottom = stacked([one.top for one in each]), stacked([one.bottom for one in each])
+    return Equation(top, bottom, noise, spread, each[0].low, each[0].high)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("family", ["laplace", "gaussian"])
+@pytest.mark.parametrize("world", WORLDS)
+def test_equal_means_are_rejected_as_often_as_the_level_says(
+    world: tuple[tuple[int, ...], int, float, int, float], family: Family
+) -> None:
+    sizes, *rest = world
+    groups = [
+        equations(sampled(size, *rest, family, seed=40 + place))["mean"][0]  # type: ignore[arg-type]
+        for place, size in enumerate(sizes)
+    ]
+    found = [all_equal(joined(groups, run), digest=str(run)).p_value for run in range(RUNS)]
+    assert np.mean(np.array(found) < 0.05) <= HIGHEST
+
+
+def test_means_that_differ_are_found() -> None:
+    groups = [equations(sampled(200, 1, 0.0, 1, 1.0, "laplace", seed=place))["mean"][0] for place in range(3)]
+    groups[0] = replace(groups[0], top=groups[0].top + 0.1 * groups[0].bottom)
+    found = [all_equal(joined(groups, run), digest=str(run)).p_value for run in range(100)]
+    assert np.mean(np.array(found) < 0.05) > 0.95
+
+
+def test_simulated_and_asymptotic_laws_agree_where_noise_is_small() -> None:
+    groups = [equations(sampled(200, 1, 0.0, 1, 500.0, "laplace", seed=place))["mean"][0] for place in range(3)]
+    for run in range(20):
+        one = joined(groups, run)
+        simulated, plain = all_equal(one, digest=str(run)), all_equal(replace(one, noise=()), digest=str(run))
+        assert simulated.simulated
+        assert not plain.simulated
+        assert simulated.p_value == pytest.approx(plain.p_value, abs=0.03)
+
+
+def test_points_are_fixed_by_the_digest() -> None:
+    groups = [equations(sampled(200, 1, 0.0, 1, 0.1, "laplace", seed=place))["mean"][0] for place in range(3)]
+    one = joined(groups, 0)
+    assert all_equal(one, digest="a") == all_equal(one, digest="a") != all_equal(one, digest="b")
+
+
+def test_a_group_lost_in_its_noise_makes_the_test_conservative() -> None:
+    groups = [equations(sampled(50, 1, 0.0, 1, 0.1, "laplace", seed=place))["mean"][0] for place in range(3)]
+    found = all_equal(joined(groups, 0), digest="a")
+    assert found.conservative
+    assert found.degrees == 3
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.1])
+def test_effect_sizes_are_covered(scale: float) -> None:
+    """Two groups of 100 normal values half a deviation apart, with Laplace noise on the difference."""
+    rng, held, size, runs = np.random.default_rng(8), 0, 100, 400
+    for _ in range(runs):
+        one, other = rng.normal(0.5, 1, size), rng.normal(0, 1, size)
+        spread = math.sqrt((one.var(ddof=1) + other.var(ddof=1)) / 2)
+        difference = one.mean() - other.mean() + rng.laplace(0, scale)
+        parts = difference, [np.array(scale)], spread * math.sqrt(2 / size)
+        low, high = effect_interval(parts, spread, spread / math.sqrt(4 * size), 0.05)
+        held += low <= 0.5 <= high
+    assert 0.92 <= held / runs <= 0.98  # 2.7 standard errors
+
+
+def test_an_effect_without_a_spread_is_not_bounded() -> None:
+    assert effect_interval((1.0, [], 0.1), 0.0, 0.1, 0.05) == (-math.inf, math.inf)
+    low, high = effect_interval((1.0, [], 0.1), 0.1, 0.2, 0.05)  # the spread may be 0
+    assert math.isinf(high)
+    assert math.isinf(low) or low < 10
