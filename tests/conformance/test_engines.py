@@ -402,4 +402,4 @@ def test_duckdb_keeps_all_that_lies_far_off(share, inline, monkeypatch):
 
 @pytest.mark.parametrize("make", [lambda tables: DuckDB(arrow_tables(tables), threads=1), Memory])
 def test_every_engine_passes_its_suite(make):
-    assert len(check_engine(make, tables=6).held) == 9
+    assert len(check_engine(make, tables=6).held) == 10

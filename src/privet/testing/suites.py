@@ -32,7 +32,7 @@ from privet.core.given import optional_package
 from privet.core.numbers import float_up
 from privet.core.ports import CountsBlocks, Engine, KeepsSecrets, KeepsSteps, Ledger, LedgerAdmin, StepProgress
 from privet.core.records import Receipt
-from privet.core.scan import Bounding, GroupKey, Norm, Once, Pairs, Scan, Sum, Truncate
+from privet.core.scan import Bounding, GroupKey, Norm, Once, Pairs, Products, RowNorm, Scan, Sum, Truncate
 from privet.core.schema import Contribution, Table
 from privet.core.touched import Touched
 from privet.core.unit import Person, Rows
@@ -147,7 +147,7 @@ def check_engine(make_engine: Callable[[Tables], Engine], *, tables: int = 12) -
 
     Example:
         >>> print(testing.check_engine(testing.Memory, tables=2))
-        Memory: 9 laws hold, 0 do not
+        Memory: 10 laws hold, 0 do not
     """
     laws: list[Law] = [
         ("it is an engine by the port", lambda: _is_engine(make_engine)),
@@ -155,6 +155,7 @@ def check_engine(make_engine: Callable[[Tables], Engine], *, tables: int = 12) -
         ("sums are those of the reference", lambda: _same_sums(make_engine, tables)),
         ("counts by place are those of the reference", lambda: _same_places(make_engine, tables)),
         ("different values are those of the reference", lambda: _same_values(make_engine, tables)),
+        ("sums of products are those of the reference", lambda: _same_products(make_engine, tables)),
         ("an empty table takes the ordinary path", lambda: _empty(make_engine)),
         ("a unit counts in no more rows and groups than it may", lambda: _bounded(make_engine)),
         ("which rows are kept changes from scan to scan", lambda: _chosen_anew(make_engine)),
@@ -294,6 +295,17 @@ def _same_values(make: Callable[[Tables], Engine], count: int) -> None:
         return Scan("t", table.schema, draw.choice(_WHERES), keys, (_COUNT,), Pairs(of, most))
 
     _compared(make, count, 3, scan_of, _groups)
+
+
+def _same_products(make: Callable[[Tables], Engine], count: int) -> None:
+    def scan_of(draw: _Choices, table: Table, unit: Any) -> Scan:
+        factors = (_SUMS[0], _SUMS[1], _SUMS[3], _SUMS[4])
+        pairs = tuple((first, second) for second in range(4) for first in range(second + 1))
+        norm = draw.choice((None, RowNorm(1, draw.randrange(1, 400), 3, 10), RowNorm(2, draw.randrange(1, 9000), 4, 8)))
+        bounding: Bounding = Once() if unit.rowwise else Norm(1, draw.randrange(1, 12), draw.choice((0, 7)))
+        return Scan("t", table.schema, draw.choice(_WHERES), (), factors, bounding, products=Products(pairs, norm))
+
+    _compared(make, count, 4, scan_of, _groups)
 
 
 def _empty(make: Callable[[Tables], Engine]) -> None:
