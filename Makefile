@@ -9,16 +9,19 @@ WORKERS ?= auto
 comma := ,
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs notebooks outputs wheel bench corpus mutants house soak clean
+.PHONY: help demo test test-browser lint docs notebooks outputs wheel bench corpus mutants house soak clean
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 16
 
 demo: $(VENV)/.for-use ## ask a made-up hospital questions
 	@$(RUN)/privet demo --picture demo-out/flu.png
 
 test: $(VENV)/.for-work ## run every test
 	@$(RUN)/python -m pytest -q -n $(WORKERS)
+
+test-browser: $(VENV)/.for-work ## try the survey's page in Chromium (skipped where there is none)
+	@PRIVET_BROWSER=1 $(RUN)/python -m pytest -q -rs tests/browser
 
 lint: $(VENV)/.for-work ## check style, format and types
 	$(RUN)/ruff check .

@@ -83,6 +83,7 @@ _HOME = {
     "stream": "stream",
     "study": "study",
     "sum": "query.frame",
+    "survey": "survey",
     "text": "core.schema",
     "timestamp": "core.schema",
     "top_k": "query.frame",

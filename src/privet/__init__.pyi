@@ -1,6 +1,6 @@
 """What type checkers know of the public surface: the same names, from the same modules, as in `__init__.py`."""
 
-from . import accounting, core, inference, local, mechanisms, noise, strategy, stream, study
+from . import accounting, core, inference, local, mechanisms, noise, strategy, stream, study, survey
 from .config.sessions import open as open
 from .config.sessions import practice
 from .core.budget import Approximate, Pure, Zcdp
@@ -127,6 +127,7 @@ __all__ = [
     "strategy",
     "stream",
     "study",
+    "survey",
     "text",
     "timestamp",
     "top_k",

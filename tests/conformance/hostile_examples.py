@@ -22,7 +22,7 @@ import numpy as np
 import pandas
 
 import privet
-from privet import accounting, local, strategy, stream
+from privet import accounting, local, strategy, stream, survey
 from privet.accounting import Filter, FinitePairEvent, open_filter
 from privet.answer import Answer, CrossTab
 from privet.audit import Counts, Moved, Report
@@ -221,6 +221,28 @@ def local_distribution() -> local.EstimatedDistribution:
     return found
 
 
+def asked() -> survey.Survey:
+    """Return a survey of one question."""
+    return survey.Survey("s", [survey.SurveyQuestion("q", "What?", ["no", "yes"], epsilon=1)])
+
+
+def collected() -> survey.SurveyFolder:
+    """Return the folder of a survey with one report."""
+    made = survey.SurveyFolder.create(fresh(".survey"), asked())
+    made.add(survey.Respondent(made.survey).respond("yes"))
+    return made
+
+
+def counted() -> survey.ResponseCounts:
+    """Return what 30 people reported."""
+    return survey.ResponseCounts(local.KaryResponse.two_coins(), {"yes": 12, "no": 18})
+
+
+def paired() -> survey.PairedCounts:
+    """Return what 30 people reported twice."""
+    return survey.PairedCounts(local.KaryResponse.two_coins(), both=8, first=4, second=13, neither=5)
+
+
 def report() -> Report:
     """Return an audit's report."""
     return privet.audit.audit(privet.Laplace(sensitivity=1, epsilon=1), (10, 11), 1, 2000)
@@ -360,6 +382,15 @@ INSTANCES: dict[type, Make] = {
     local.Memo: lambda: local.Memo(local.KaryResponse(2, epsilon=1)),
     local.Shuffler: lambda: local.Shuffler(local.KaryResponse(2, epsilon=1), minimum=2),
     local.Trust: lambda: local.Trust(local.KaryResponse(2, epsilon=1), 20, delta=1e-6),
+    survey.Survey: asked,
+    survey.SurveyQuestion: lambda: asked().questions[0],
+    survey.SurveyFolder: collected,
+    survey.Respondent: lambda: survey.Respondent(asked()),
+    survey.Receiver: lambda: survey.Receiver(survey.SurveyFolder.create(fresh(".survey"), asked())),
+    survey.Reply: lambda: survey.Reply(404, "text/plain", b"not found"),
+    survey.ResponseCounts: counted,
+    survey.PairedCounts: paired,
+    survey.Difference: lambda: survey.compare(counted(), counted(), "yes"),
     local.Client: lambda: local.KaryResponse(2, epsilon=1).client,
     local.Server: local_server,
     local.Reports: lambda: local.KaryResponse(2, epsilon=1).client.reports([0, 1, 1]),
@@ -707,15 +738,42 @@ _OTHERS: dict[str, tuple[Make, ...]] = {
     "index": (lambda: "ward",),
     "indices": (lambda: (0, 1),),
     "key": (lambda: f"key {next(_numbers)}",),
-    "lines": (),
+    "lines": (lambda: [survey.Respondent(asked()).respond("yes")],),
+    "line": (lambda: survey.Respondent(asked()).respond("yes"),),
+    "answer": (lambda: "yes",),
+    "answers": (lambda: ["no", "yes"],),
+    "before": (counted,),
+    "collected": (lambda: survey.SurveyFolder.create(fresh(".survey"), asked()),),
+    "folder": (lambda: fresh(".survey"), lambda: collected().folder),
+    "respondent": (lambda: "0" * 32,),
+    "supports": (lambda: {1: 3, 0: 4},),
+    "resource": (lambda: "survey.json",),
+    "share_before": (lambda: (0.5, 0.4, 0.6),),
+    "share_after": (lambda: (0.5, 0.4, 0.6),),
+    "half_width": (lambda: 0.1,),
+    "shares": (
+        lambda: {"yes": 1},
+        lambda: np.full(3, 1 / 3),
+    ),
+    "both": (lambda: 3,),
+    "second": (lambda: 3, lambda: "q"),
+    "neither": (lambda: 3,),
+    "server": (local_server,),
+    "headers": (dict,),
+    "body": (lambda: b"{}",),
+    "status": (lambda: 200,),
+    "content_type": (lambda: "text/plain",),
+    "same_people": (lambda: True,),
+    "text": (lambda: asked().to_json(),),
+    "survey": (asked,),
     "epsilon": (lambda: Fraction(1, 2),),
     "event": (lambda: 1,),
     "of": (lambda: 1, lambda: privet.col("age"), lambda: None),
-    "question": (lambda: "SELECT note, COUNT(*) AS n FROM visits GROUP BY note",),
+    "question": (lambda: "SELECT note, COUNT(*) AS n FROM visits GROUP BY note", lambda: "q"),
     "low": (lambda: DATE, lambda: STAMP, lambda: np.zeros(3)),
     "make": (lambda: lambda scale: privet.Laplace(sensitivity=1, scale=scale),),
     "more": (lambda: 0.1, lambda: privet.col("age")),
-    "name": (lambda: "visits", lambda: "n"),
+    "name": (lambda: "visits", lambda: "n", lambda: "q"),
     "neighbors": (lambda: [(0, 1)],),
     "norm": (lambda: "max", lambda: "L1"),
     "number": (lambda: 2, lambda: 3),
@@ -731,7 +789,7 @@ _OTHERS: dict[str, tuple[Make, ...]] = {
     "parameters": (lambda: None,),
     "p": (lambda: HALVES,),
     "points": (lambda: 8,),
-    "pairs": (lambda: (FinitePairEvent(HALVES, QUARTERS),),),
+    "pairs": (lambda: (FinitePairEvent(HALVES, QUARTERS),), paired),
     "part": (lambda: "a", lambda: "year"),
     "path": (lambda: fresh(".png"), toml, memo),
     "pattern": (lambda: "a%",),
@@ -762,7 +820,7 @@ _OTHERS: dict[str, tuple[Make, ...]] = {
     "views": (lambda: {"old": PrivateRows.of("visits", table().schema)},),
     "where": (lambda: privet.col("patient") > 1,),
     "kept": (lambda: "secret",),
-    "questions": (lambda: 3,),
+    "questions": (lambda: 3, lambda: asked().questions),
     "minimum": (lambda: 2,),
     "batch": (lambda: 5,),
     "wire": (lambda: local.KaryResponse(2, epsilon=1).client.report(1).to_bytes(),),
@@ -775,7 +833,6 @@ _OTHERS: dict[str, tuple[Make, ...]] = {
     "people": (lambda: 50,),
     "attributes": (lambda: {"a": 2, "b": 3},),
     "edges": (lambda: np.array([0.0, 1.0, 2.0, 3.0]),),
-    "shares": (lambda: np.full(3, 1 / 3),),
     "unbiased": (lambda: np.full(3, 1 / 3),),
     "oracle": (lambda: local.KaryResponse(2, epsilon=1),),
     "candidates": (lambda: (local.KaryResponse(2, epsilon=1),),),
@@ -791,6 +848,7 @@ _OTHERS: dict[str, tuple[Make, ...]] = {
         lambda: local_places().client.report((1, 1)),
         lambda: 3,
     ),
+    "reports": (lambda: local.KaryResponse(2, epsilon=1).client.report(1), lambda: 3, lambda: (30, 30)),
     "projected_to_simplex": (lambda: True,),
     "below": (lambda: True,),
     "cells": (lambda: 3, lambda: [1.0] * 6),
@@ -840,18 +898,26 @@ _OTHERS: dict[str, tuple[Make, ...]] = {
     "table": (lambda: (strategy.Candidate("identity", 1.0),),),
     "noise": (PowerTail,),
     "horizon": (lambda: 8,),
-    "after": (lambda: 0,),
+    "after": (lambda: 0, counted),
     "upto": (lambda: 1,),
     "opening": (lambda: _AT_FIRST + 2,),
     "state": (lambda: "0" * 64,),
     "spend": (lambda: Zcdp(rho=1), lambda: Pure(epsilon=1)),
     "entries": (lambda: 2,),
-    "method": (lambda: "tree", lambda: "by hand", lambda: "sampling"),
+    "method": (
+        lambda: "tree",
+        lambda: "by hand",
+        lambda: "sampling",
+        lambda: "tree",
+        lambda: "by hand",
+        lambda: "two coins",
+        lambda: "GET",
+    ),
     "start": (lambda: LATER,),
     "rows_per_person": (lambda: 2,),
     "at": (lambda: 1,),
     "moment": (lambda: LATER,),
-    "first": (lambda: 1,),
+    "first": (lambda: 1, lambda: "q"),
     "last": (lambda: 1, lambda: True),
     "about": (lambda: "plan",),
     "person": (lambda: "p7",),

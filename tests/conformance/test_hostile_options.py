@@ -24,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from hostile_examples import ROWS, TOML
 
+from privet import survey
 from privet.cli import main
 
 SOAK = bool(os.environ.get("PRIVET_SOAK"))
@@ -152,6 +153,8 @@ ALWAYS = {"audit": ("names",), "init": ("files",)}
 SLOW = ("demo",)
 """Commands that take seconds by themselves: the demo makes up a hospital each time. They are left to the soak."""
 
+SURVEY = survey.Survey("s", [survey.SurveyQuestion("q", "What?", ["no", "yes"], epsilon=1)])
+
 SCORE = "SELECT COUNT(*) FROM visits WHERE age >= :option"
 
 OWN = {
@@ -166,6 +169,10 @@ OWN = {
     **{(f"stream w-event {name}", "account"): "daily" for name in ("step", "show", "verify")},
     ("test ranks", "by"): "ward",
     ("test ranks", "groups"): "A,B",
+    ("survey new", "folder"): "new.survey",
+    **{(f"survey {name}", "folder"): "kept.survey" for name in ("respond", "collect", "simulate")},
+    **{(f"survey {name}", "folder"): "made.survey" for name in ("estimate", "plot")},
+    ("survey simulate", "shares"): "yes=1",
 }
 """Parameters whose example differs from that of others of their name."""
 
@@ -175,6 +182,8 @@ NEEDS = {
     "init": ["--force", "--unit=patient"],
     "audit": ["--samples=1000"],
     "choose": ["--option=65", "--epsilon=1"],
+    "survey new": ["--question=What?", "--answer=no", "--answer=yes", "--epsilon=1"],
+    "survey simulate": ["--people=3"],
     "regress": ["--epsilon=1"],
     "test fit": ["--share=B=0.5", "--epsilon=1"],
     "test independence": ["--epsilon=1"],
@@ -205,7 +214,7 @@ PARAMETERS = [
     pytest.param(name, command, parameter, id=f"{name} {parameter.name}")
     for name, command in commands(main, (), click.Context(main))
     for parameter in command.params
-    if not getattr(parameter, "is_flag", False)
+    if not getattr(parameter, "is_flag", False) and name != "survey serve"  # which serves until it is interrupted
 ]
 
 
@@ -232,6 +241,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for words in (["open", "daily", "--epsilon=1", "--window=7"], ["step", "daily", "5"]):
         kept = CliRunner().invoke(main, ["stream", "w-event", *words, f"--config={folder / 'privet.toml'}"])
         assert kept.exit_code == 0, kept.output
+    for name in ("kept.survey", "made.survey"):
+        survey.SurveyFolder.create(folder / name, SURVEY)
+    survey.simulate(survey.SurveyFolder(folder / "made.survey"), 20, {"yes": 0.5, "no": 0.5})
     return folder
 
 
@@ -307,6 +319,7 @@ def test_a_hostile_text_is_refused_by_name_or_answered(
         tenth = zlib.crc32(f"{name}.{parameter.name}.{label}".encode()) % 10 == 0
         if not SOAK and (not tenth or used > SECONDS):
             continue
+        shutil.rmtree("new.survey", ignore_errors=True)
         started = time.process_time()
         result = CliRunner().invoke(main, arguments(name, command, parameter, text))
         seconds = time.process_time() - started

@@ -20,7 +20,7 @@ import pytest
 import privet
 from privet.ledger.memory import MemoryLedger
 
-OTHERS = ("accounting", "audit", "config", "local", "mechanisms", "noise", "plots", "strategy", "stream")
+OTHERS = ("accounting", "audit", "config", "local", "mechanisms", "noise", "plots", "strategy", "stream", "survey")
 PACKAGES = ("privet", *(f"privet.{name}" for name in OTHERS))
 """Where every public name has an example."""
 
