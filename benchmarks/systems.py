@@ -51,6 +51,8 @@ SYSTEMS = {
         System("dp_accounting", packages=("dp-accounting",)),
         System("opendp_polars", packages=("opendp[polars]",)),
         System("diffprivlib", packages=("diffprivlib", "scikit-learn<1.6")),
+        System("pure_ldp", packages=("pure-ldp==1.2.0", "xxhash<4", "scikit-learn", "statsmodels")),
+        System("multi_freq_ldpy", packages=("multi-freq-ldpy==0.2.5", "xxhash<4")),
         System("numpy"),
         System("duckdb"),
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 from privet_audits import AUDITS
 from privet_ledger import LEDGER
+from privet_local import LOCAL
 from privet_queries import QUERIES
 from serve import importing, serve
 from strategy_errors import STRATEGIES
@@ -149,5 +150,6 @@ if __name__ == "__main__":
             **LEDGER,
             **AUDITS,
             **STRATEGIES,
+            **LOCAL,
         },
     )

@@ -127,10 +127,15 @@ class Server:
         return len(fresh)
 
     def _fresh(self, wire: Reports, possible: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Integers:
-        raw = wire.ids.tobytes()
+        """Return the places of possible reports that were not counted before, and remember their identifiers."""
+        places = np.flatnonzero(possible)
+        ids: list[bytes] = np.ascontiguousarray(wire.ids[places]).view("V16").reshape(-1).tolist()
+        new = set(ids)
+        if len(new) == len(ids) and self._seen.isdisjoint(new):  # as nearly always: no need to look at each
+            self._seen |= new
+            return places
         fresh: list[int] = []
-        for place in np.flatnonzero(possible).tolist():
-            id_ = raw[16 * place : 16 * place + 16]
+        for place, id_ in zip(places.tolist(), ids, strict=True):
             if id_ not in self._seen:
                 self._seen.add(id_)
                 fresh.append(place)
