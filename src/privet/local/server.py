@@ -132,7 +132,7 @@ class Server:
         ids: list[bytes] = np.ascontiguousarray(wire.ids[places]).view("V16").reshape(-1).tolist()
         new = set(ids)
         if len(new) == len(ids) and self._seen.isdisjoint(new):  # as nearly always: no need to look at each
-            self._seen |= new
+            self._seen = self._seen | new if self._seen else new
             return places
         fresh: list[int] = []
         for place, id_ in zip(places.tolist(), ids, strict=True):
