@@ -260,3 +260,17 @@ def test_one_division_is_of_one_table() -> None:
 def test_ranges_of_blocks_rise_and_do_not_touch(ranges: Any) -> None:
     with pytest.raises(RequestError, match="ranges"):
         Touched("poll", "poll by party", "rows", 1, ranges)
+
+
+def test_a_block_that_is_charged_twice_is_one_block() -> None:
+    sums = BlockSums()
+    for start, end in ((0, 1), (0, 1), (2, 4)):
+        sums = sums.add(touched("rows by party", (start, end), reach=2), (Fraction(1),))
+    assert sums.worst() == (Fraction(3),)  # 2 of the first, and 1 of another
+
+
+def test_a_longer_reach_counts_for_what_was_charged_before() -> None:
+    sums = BlockSums()
+    for number, reach in ((0, 1), (1, 1), (2, 2)):
+        sums = sums.add(touched("rows by party", (number, number + 1), reach=reach), (Fraction(number + 1),))
+    assert sums.worst() == (Fraction(5),)
