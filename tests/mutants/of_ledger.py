@@ -46,9 +46,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "ledger.block_sums:BlockSums.worst",
         BLOCKS,
-        ("plus(rows[one.table], most) if one.table in rows else most", "most"),
-        ("most if people is None else plus(people, most)", "most"),
-        ('one.members == "rows"', "True"),
+        ("reduce(plus, found)", "_largest(found)"),
     ),
     *of(
         "ledger.account:Account._load_after",

@@ -63,7 +63,7 @@ def _blocks(config: Path, ledger: LedgerAdmin, analyst: str | None) -> dict[str,
     from privet.core.ports import CountsBlocks
     from privet.execution.request import with_calendars
     from privet.planner.touching import block_promise
-    from privet.query.block_reads import block_values, members_of
+    from privet.query.block_reads import block_values, division_of
 
     found: dict[str, dict[str, Any]] = {}
     declared = {name: table.schema for name, table in read_config(config).tables.items()}
@@ -71,7 +71,7 @@ def _blocks(config: Path, ledger: LedgerAdmin, analyst: str | None) -> dict[str,
         if schema.blocks is None or not isinstance(ledger, CountsBlocks):
             continue
         values = block_values(schema)
-        runs = ledger.block_balances(schema.blocks.identity(name, values), analyst) if members_of(schema) else ()
+        runs = ledger.block_balances(division, analyst) if (division := division_of(name, schema)) else ()
         told = [(schema.blocks.name(one.first, values), schema.blocks.name(one.end - 1, values), one) for one in runs]
         found[name] = {
             "blocks": [

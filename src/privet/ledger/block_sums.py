@@ -7,6 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import reduce
 from heapq import nlargest
 from itertools import pairwise
 from operator import itemgetter
@@ -162,9 +163,9 @@ def _pairs(ranges: tuple[tuple[int, int], ...]) -> list[tuple[int, int]]:
 class BlockSums:
     """What all blocks were charged from one filter, by the divisions that they are of.
 
-    Guarantee: with `common` what was charged for all data, no unit has paid more than `common` and `worst` together.
-    A row is in one table: it pays for its own table's blocks, in each of that table's divisions. A person's rows may
-    be in every table of people, so those add up.
+    Guarantee: with `common` what was charged for all data, no unit has paid more than `common` and `worst` together. A
+    unit pays for its own blocks in each division; divisions add up, of one table and of several, as a person may have
+    rows in every table, and a row may stand in two tables, or in one that was given another name.
     """
 
     divisions: Mapping[str, DivisionSums] = field(default_factory=dict)
@@ -191,18 +192,8 @@ class BlockSums:
         """Return the most that one unit can have paid beyond what was charged for all data; None for nothing."""
         if not self.divisions:
             return None
-        rows: dict[str, Amounts] = {}
-        people: Amounts | None = None
-        for one in self.divisions.values():
-            most = one.worst()
-            if not most:
-                continue
-            if one.members == "rows":
-                rows[one.table] = plus(rows[one.table], most) if one.table in rows else most
-            else:
-                people = most if people is None else plus(people, most)
-        found = [*rows.values(), *([] if people is None else [people])]
-        return _largest(found) if found else None
+        found = [most for one in self.divisions.values() if (most := one.worst())]
+        return reduce(plus, found) if found else None
 
     def snapshot(self) -> dict[str, Any]:
         """Return the sums as plain data."""

@@ -165,8 +165,15 @@ def blocks_read(relation: Relation, tables: Mapping[str, Schema]) -> Touched | N
     if among is None or schema.blocks is None:
         return None
     numbers = sorted({number for _, ranges in found for first, end in ranges for number in range(first, end)})
-    identity = schema.blocks.identity(name, block_values(schema))
-    return Touched(name, identity, among[0], among[1], as_ranges(numbers))  # type: ignore[arg-type]
+    return Touched(name, division_of(name, schema), among[0], among[1], as_ranges(numbers))  # type: ignore[arg-type]
+
+
+def division_of(name: str, schema: Schema) -> str:
+    """Return the name by which ledgers know the division of a table into blocks of its units."""
+    among = members_of(schema)
+    if schema.blocks is None or among is None:
+        return ""
+    return f"{among[0]} of {schema.blocks.identity(name, block_values(schema))}"
 
 
 def touched_by(relations: Sequence[Relation], tables: Mapping[str, Schema]) -> Touched | None:
