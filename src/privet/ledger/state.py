@@ -102,7 +102,7 @@ class State:
 
     def check_going_on(self, account: str, now: Time) -> None:
         """Raise if the account is frozen, or its time or that of the whole ledger is over."""
-        own = self.own(account)
+        own = None if account in self.promises else self.own(account)
         if self.is_frozen(account):
             raise BudgetError(
                 f"the account {account!r} is frozen, because the database failed {FREEZES} times in a row; "

@@ -13,6 +13,7 @@ import pytest
 from privet.accounting.events import PureEvent
 from privet.core.budget import Budget, Pure
 from privet.core.errors import BadParameter, LedgerError
+from privet.core.promise import WEvent
 from privet.core.records import Receipt
 from privet.ledger.bookkeeping import Bookkeeping
 from privet.ledger.history import CACHED_EVERY
@@ -139,3 +140,11 @@ def test_steps_go_forward(ledger: Bookkeeping, after: int, upto: int) -> None:
     with pytest.raises((BadParameter, LedgerError)):
         ledger.open_steps(receipt, after=after, upto=upto, state=ZERO)
     assert ledger.head() == before
+
+
+def test_a_stream_of_windows_goes_on_beside_the_accounts_of_analysts() -> None:
+    """The account of a promise has no cap, and is none of the analysts' accounts."""
+    ledger = MemoryLedger(Pure(epsilon=1), analysts={"ana": Pure(epsilon=1)})
+    receipt = ledger.open_promise("daily", WEvent(epsilon=1, window=7), digest="stream")
+    ledger.begin_steps(receipt, state="0" * 64)
+    assert ledger.open_steps(receipt, after=0, upto=1, state="0" * 64) > receipt.entry
