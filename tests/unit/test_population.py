@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import pickle
 from collections.abc import Iterator
 
@@ -257,6 +258,16 @@ def test_comparisons_for_a_population_are_wider(people: Session) -> None:
     assert wide.interval[0] < narrow.interval[0]
     assert narrow.interval[1] < wide.interval[1]
     assert (wide.p_value or 0) >= (narrow.p_value or 0)
+
+
+def test_people_in_both_groups_count_in_both(people: Session) -> None:
+    """Cut to two groups of 2 rows each, a person weighs 2 in one group and 4 in both, whatever the noise."""
+    asked = "SELECT g, COUNT(*) AS n FROM t GROUP BY g"
+    answer = people.ask(asked, epsilon=200, bound="groups")
+    alone = [one.standard_error for one in answer.estimates("n", covers="population")]
+    both = answer.compare("a", "b", covers="population").estimate.standard_error
+    # at epsilon 200 noise is nothing beside sampling: variances are those of each group by itself, doubled
+    assert both == pytest.approx(math.sqrt(2 * (alone[0] ** 2 + alone[1] ** 2)), rel=0.01)
 
 
 def test_both_directions_mirror_each_other(people: Session) -> None:

@@ -126,6 +126,12 @@ def test_two_means_and_several(people: privet.Session) -> None:
     assert again.p_value == several.p_value  # the points are fixed by the digest
 
 
+def test_a_simulated_p_value_is_the_same_each_time(people: privet.Session) -> None:
+    """At epsilon 0.02 the noise is of the size of the means, and p-values lie in the middle."""
+    found = {people.test("t", MeansTest("y", by="g"), epsilon=0.02).p_value for _ in range(4)}
+    assert len(found) == 1
+
+
 def test_equal_margins_and_sides_of_two_means(people: privet.Session) -> None:
     pair = ("c", "a")
     greater = people.test("t", MeansTest("x", by="g", groups=pair, alternative="greater"), epsilon=20)
