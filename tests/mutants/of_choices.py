@@ -133,7 +133,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "execution.vector:OpenedVector._resume",
         VECTORS,
-        ("hash_of(kept) != known", "False"),
+        ("hash_of_text(kept) != known", "False"),
         ("kept is None", "False"),
     ),
     *of(

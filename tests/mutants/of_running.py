@@ -28,6 +28,12 @@ MUTANTS: list[Mutant] = [
     *of("planner.prefix_sums:steps_of", TOTALS, ("not ordered", "False")),
     *of("planner.prefix_sums:_over_steps", TOTALS, ("square_root(size)", "identity_strategy(size, measure=noise)")),
     *of(
+        "execution.running_history:run_running",
+        TOTALS,
+        ("plan.counts.plan.passes[0].scan.sums[0].ends[0] >= 0", "True"),
+        ("held['may_be_low'] and upward", "upward"),
+    ),
+    *of(
         "results.released_totals:RunningTotals._order",
         TOTALS,
         ("places.transpose(self.axes).ravel()", "places.ravel()"),

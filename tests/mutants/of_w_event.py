@@ -15,6 +15,7 @@ MUTANTS: list[Mutant] = [
         ("(offered if publishes else 0)", "0"),
         ("offered > 0 and far", "offered > 0"),
         ("_held(counts)", "list(counts)"),
+        ("len(noises) != numbers_drawn(plan, state)", "False"),
     ),
     *of("stream.w_event:_distribution", SPENT, ("max(0, left) // 2", "max(0, left)")),
     *of(

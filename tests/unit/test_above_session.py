@@ -300,7 +300,7 @@ def test_an_export_has_no_secrets_and_its_copy_does_not_draw_anew(tmp_path: Path
 
 def test_hashes_of_one_state_differ_by_their_salt() -> None:
     state = vector.VectorState(5, 1)
-    assert vector.hash_of(state.text()) != vector.hash_of(state.text())
+    assert vector.hash_of_text(state.text()) != vector.hash_of_text(state.text())
     assert vector.VectorState.read(state.text()) == state
 
 

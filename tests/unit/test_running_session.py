@@ -191,6 +191,15 @@ def test_totals_never_fall_where_that_is_asked_for() -> None:
     assert any(later < earlier - 1 for earlier, later in itertools.pairwise(costs))  # costs may fall
 
 
+def test_totals_that_may_fall_are_not_called_too_low() -> None:
+    with session(unit=Person("patient"), contribution=Contribution(groups=2, rows=1)) as asked:
+        for of, upward in ((None, True), ("stay", True), ("cost", False)):
+            found = asked.running("visits", by="day", of=of, epsilon=10**6, nonnegative=True)
+            assert (found.nonnegative, found.may_be_low) == (upward, upward)
+            assert any("may be too low" in note for note in found.notes) is upward
+            assert any("nearer to 0" in note for note in found.notes) is not upward
+
+
 def test_rows_without_a_step_are_in_no_total() -> None:
     frame = pandas.DataFrame({"t": [0, 1, None, 1, 2, None]})
     with session(frame=frame, columns={"t": privet.integer(0, 2, nullable=True)}) as asked:

@@ -6,7 +6,6 @@ answers so far and the noise of a question that is being read; each entry has th
 
 from __future__ import annotations
 
-import hashlib
 import json
 import secrets
 import threading
@@ -19,6 +18,7 @@ from privet.core.given import given_name, instance
 from privet.core.numbers import Number, float_near, positive, rational, whole
 from privet.core.ports import KeepsSecrets, StepProgress
 from privet.display import draw_facts, html_facts, printable, shown_error, written
+from privet.ledger.steps import hash_of_text
 from privet.planner.scalars import ScalarQuestion, scalar_question
 from privet.planner.threshold_plan import (
     MOST_CROSSINGS,
@@ -105,11 +105,6 @@ class VectorState:
         left = self.left - outcome[0]
         pending = {name: noises for name, noises in self.pending.items() if name != question and left}
         return VectorState(self.bar if left else None, left, {**self.answers, question: outcome}, pending)
-
-
-def hash_of(text: str) -> str:
-    """Return the hash by which a ledger knows a state."""
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 class OpenedVector:
@@ -226,7 +221,7 @@ class OpenedVector:
             after=step,
             upto=step + 1,
             state=self._seen.state,
-            about=f"{name}:{hash_of(text)}",
+            about=f"{name}:{hash_of_text(text)}",
             kept=text,
         )
         self._state = draft
@@ -244,7 +239,7 @@ class OpenedVector:
         self._seen = self._ledger.close_steps(
             receipt,
             opening=opening,
-            state=hash_of(final),
+            state=hash_of_text(final),
             released=(name, *outcome),
             last=not after.left,
             kept=final,
@@ -264,7 +259,7 @@ class OpenedVector:
             first = VectorState(draw_bar(self.plan, receipt), self.plan.limit)
             text = first.text()
             try:
-                return ledger.begin_steps(receipt, state=hash_of(text), kept=text), first
+                return ledger.begin_steps(receipt, state=hash_of_text(text), kept=text), first
             except LedgerError:
                 seen = ledger.progress(receipt)
                 if seen is None:
@@ -276,7 +271,7 @@ class OpenedVector:
                 "drawn anew; open another one, with another name="
             )
         known = seen.state if seen.opened is None else (seen.about or "").rpartition(":")[2]
-        if hash_of(kept) != known:
+        if hash_of_text(kept) != known:
             raise LedgerError(
                 "the secret state of this vector is not the one that the ledger knows: an old copy was put back, or it "
                 "was changed. It is refused; put back the ledger as it was"

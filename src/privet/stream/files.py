@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from privet.core.errors import LedgerError, raise_alone
+from privet.ledger.sqlite.place import sync_folder
 
 from .people import PEOPLE, PeopleFile
 
@@ -48,7 +49,7 @@ class StreamFiles:
             if os.path.lexists(folder):  # an empty folder would make room
                 raise FileExistsError
             os.rename(making.folder, folder)
-            _sync(folder.parent)
+            sync_folder(folder.parent)
         except FileExistsError:
             making.remove()
             raise_alone(LedgerError(f"there is a file or a folder {str(folder)!r} already; a new stream has its own"))
@@ -139,7 +140,7 @@ class StreamFiles:
         """Put the next state in the place of the one that is there."""
         with _told():
             os.replace(self.folder / NEXT, self.folder / STATE)
-            _sync(self.folder)
+            sync_folder(self.folder)
 
     def finish_next(self) -> None:
         """Give a next state that was written and not named yet its name: it was drawn, and is not drawn again."""
@@ -192,7 +193,7 @@ class StreamFiles:
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, self.folder / name)
-            _sync(self.folder)
+            sync_folder(self.folder)
 
 
 _PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -219,13 +220,3 @@ def _cut() -> LedgerError:
     return LedgerError(
         "what the stream has released is cut short: an old or damaged file was put back; put back the latest copy"
     )
-
-
-def _sync(folder: Path) -> None:
-    if os.name != "posix":
-        return
-    opened = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)

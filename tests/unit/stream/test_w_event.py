@@ -272,6 +272,18 @@ def test_rows_that_are_none_are_refused_without_a_step(rows: Any) -> None:
     assert stream.state.step == 0
 
 
+def test_a_step_holds_its_counts_to_bounds_itself() -> None:
+    plan = make_plan(cells=3)
+    _, release = advance(plan, first_state(plan), [10**30, -5, 7], [1, 2, 3])
+    assert release.values == (2**53 + 1, 2, 10)
+
+
+def test_noise_that_was_drawn_for_another_step_is_no_noise() -> None:
+    plan = make_plan(cells=3)
+    with pytest.raises(InvariantError, match="another"):
+        advance(plan, first_state(plan), [1, 2, 3], [1, 2])
+
+
 def test_counts_beyond_every_table_are_held_to_bounds() -> None:
     plan = make_plan()
     assert w_event.read_counts(plan, 10**30) == [2**53]
