@@ -31,7 +31,7 @@ MUTANTS: list[Mutant] = [
         "execution.running_history:run_running",
         TOTALS,
         ("plan.counts.plan.passes[0].scan.sums[0].ends[0] >= 0", "True"),
-        ("held['may_be_low'] and upward", "upward"),
+        ("held['may_be_low'] and upward", "held['may_be_low']"),
     ),
     *of(
         "results.released_totals:RunningTotals._order",
