@@ -86,7 +86,9 @@ from .results.released_ranges import Ranges
 from .results.released_totals import RunningTotals
 
 if TYPE_CHECKING:
+    from .inference.families import FamilyOfFindings
     from .inference.finding import Finding
+    from .study.family import Family
     from .study.hypothesis import Hypothesis, TestPlan
     from .study.regression import NormGiven, RegressionPlan
     from .study.regression_table import Regression, Shrinkage
@@ -1020,6 +1022,55 @@ class Session:
             chosen = {"norm": norm, "intervals": intervals, "contribution": contribution}
             plan = self.plan_regress(table, formula, epsilon=epsilon, rho=rho, **chosen)  # type: ignore[arg-type]
             return run_regression(self._executor, plan, confidence=confidence, ridge=ridge, key=key)
+
+    def test_all(
+        self,
+        table: str | Frame,
+        family: Family,
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        confidence: Number | None = None,
+        key: str | None = None,
+    ) -> FamilyOfFindings:
+        """Return what several tests of private rows find, at one error level for all. Charged once; again, it is free.
+
+        Args:
+            table: the name of a table or a view, or rows of one: `session.table("visits").where(...)`.
+            family: what to test together, a `privet.study.Family`. Its shares of the cost are fixed before.
+            epsilon: the privacy loss of all tests together. Defaults to a tenth of the budget.
+            rho: the same as a zCDP parameter. Pass either epsilon or rho, not both.
+            confidence: the confidence level of the intervals, each by itself. Defaults to 0.95.
+            key: an idempotency key: trying again with the same key after a failure is charged once.
+
+        Raises:
+            RequestError: if a test needs what is not declared, or an argument is out of range. No charge.
+            BudgetExceeded: if the account cannot pay for all of them. No charge.
+
+        Example:
+            >>> both = privet.study.Family([
+            ...     privet.study.Proportion("age > 50", equals=0.3),
+            ...     privet.study.Proportion("age > 70", equals=0.1),
+            ... ])
+            >>> session.test_all("visits", both, epsilon=1).cost["epsilon"]
+            1.0
+        """
+        from .study.family import conclude_family, family_questions
+
+        level = 0.95 if confidence is None else float_near(open_probability(confidence, "confidence"))
+        with self._executor.pace.asking():
+            questions, limit = family_questions(family, self._rows_of(table), self._catalog)
+            batch = self.plan_all(
+                questions,
+                epsilon,
+                rho=rho,
+                weights=family.weights,
+                bound="norm" if limit is None else "groups",
+                contribution=limit,
+            )
+            # each test is read from a release of its own, not from what a finer one of another adds up to
+            batch = batch if batch.before is None else batch.before
+            return conclude_family(family, self.run_all(batch, key=key), batch.cost(), level)
 
     def _rows_of(self, table: str | Frame) -> Frame:
         return table if isinstance(table, Frame) else self.table(table)

@@ -40,4 +40,60 @@ MUTANTS: list[Mutant] = [
         ("max(upper(self.within[0]), lower(self.within[1]))", "min(upper(self.within[0]), lower(self.within[1]))"),
     ),
     *of("inference.proportion_tests:_power", PROPORTIONS, ("level / 2", "level")),
+    *of(
+        "inference.sum_laws:SumLaw.at_least",
+        "unit/inference/test_share_tests.py",
+        ("x - _FURTHER * self._blur", "x"),
+    ),
+    *of("inference.sum_laws:SumLaw._above", "unit/inference/test_share_tests.py", ("side > 0", "side < 0")),
+    *of(
+        "inference.share_tests:CountedShare.sizes",
+        "unit/inference/test_share_tests.py",
+        ("(-spread, spread, 0)", "(0,)"),
+    ),
+    *of(
+        "inference.share_tests:CountedShare.moved",
+        "unit/inference/test_share_tests.py",
+        ("share * (self.misses or 0)", "share * share * (self.misses or 0)"),
+    ),
+    *of(
+        "inference.share_tests:_reach_of_two.beyond",
+        "unit/inference/test_share_tests.py",
+        ("(drop / (1 + a)) ** 2", "drop / (1 + a)"),
+    ),
+    *of(
+        "query.written_conditions:with_condition",
+        "unit/study/test_proportions.py",
+        (
+            "{**source.columns, name: _read(rows, text, parameter)}",
+            "{name: _read(rows, text, parameter)}",
+        ),
+    ),
+    *of(
+        "query.written_conditions:_read",
+        "unit/study/test_proportions.py",
+        ("found.where is None or replace(found, where=None) != bare", "found.where is None"),
+    ),
+    *of(
+        "study.proportions:uniform_part",
+        "unit/study/test_proportions.py",
+        ("((word >> 11) + 0.5) / 2**53 - 0.5", "((word >> 11) + 0.5) / 2**53"),
+    ),
+    *of("study.proportions:_check_people", "unit/study/test_proportions.py", ("schema.unit.timed", "False")),
+    *of(
+        "study.hypothesis:plan_test",
+        "unit/study/test_proportions.py",
+        ("options.contribution not in (None, ONCE)", "False"),
+    ),
+    *of(
+        "inference.families:adjusted_p_values",
+        "unit/study/test_family.py",
+        ("(many - rank) * given[place]", "given[place]"),
+        ("1 / k", "1 / k / k"),
+    ),
+    *of(
+        "study.family:Family.__post_init__",
+        "unit/study/test_family.py",
+        ('self.method == "benjamini-hochberg"', "False"),
+    ),
 ]

@@ -363,6 +363,10 @@ def release_more() -> None:
         privet.study.MeanTest("age", equals=40, alternative="less").column == "age",
         privet.study.MeansTest("age", by="ward", groups=("A", "B"), margin=2).by == "ward",
         privet.study.PairedTest("after", "before", column="pressure", by="period").first == "after",
+        privet.study.Proportion("age > 50", equals=0.5).condition,
+        privet.study.TwoProportions("age > 50", by="ward", groups=("A", "B")).by,
+        privet.study.Family((privet.study.Proportion("age > 50", equals=0.5),)).method,
+        privet.inference.adjusted_p_values([0.1, 0.2]),
         privet.inference.fit_of_noisy_total([50, 50], [0.5, 0.5], variance=2).p_value == 1,
     )
     print(all(same))

@@ -13,7 +13,7 @@ from privet.display import cost_words, percent, printable, room
 
 from .asking import asking, opened, read_contribution
 from .marginals import print_plan, told_of
-from .screen import json_option, number, print_facts, print_json, print_text
+from .screen import counting_number, json_option, number, print_facts, print_json, print_text
 from .targets import analyst_option, config_option
 
 if TYPE_CHECKING:
@@ -298,3 +298,96 @@ def paired_command(
     from privet.study import PairedTest
 
     return table, PairedTest(first, second, column=column, by=by, alternative=alternative, margin=margin)
+
+
+_alternative = click.option(
+    "--alternative",
+    type=click.Choice(["two-sided", "greater", "less"]),
+    default="two-sided",
+    show_default=True,
+    help="What speaks against the hypothesis: any difference, or more, or less only.",
+)
+_within = click.option(
+    "--within",
+    nargs=2,
+    type=number,
+    metavar="LOW HIGH",
+    help="Test instead whether it lies between these (equivalence).",
+)
+
+
+@command.command("proportion")
+@click.argument("table")
+@click.argument("condition")
+@click.option("--equals", type=number, help="The share under the hypothesis.")
+@_alternative
+@_within
+@click.option("--people", type=counting_number, help="How many people there are, if that is public.")
+@tests_table
+def proportion_command(
+    table: str, condition: str, equals: Any, alternative: Any, within: Any, people: int | None
+) -> tuple[str, Hypothesis]:
+    """Test the share of people who meet a condition.
+
+    \b
+    Example:
+      privet test proportion visits "age > 65" --equals 0.3 --epsilon 0.5
+    """
+    from privet.study import Proportion
+
+    return table, Proportion(condition, equals=equals, alternative=alternative, within=within or None, people=people)
+
+
+@command.command("proportions")
+@click.argument("table")
+@click.argument("condition")
+@click.option("--by", required=True, help="The column that tells the groups apart.")
+@click.option("--first", required=True, help="The first group.")
+@click.option("--second", required=True, help="The second group.")
+@click.option("--equals", type=number, default="0", show_default=True, help="The difference, first less second.")
+@_alternative
+@_within
+@tests_table
+def proportions_command(
+    table: str, condition: str, by: str, first: str, second: str, equals: Any, alternative: Any, within: Any
+) -> tuple[str, Hypothesis]:
+    """Test whether two groups have the same share of people who meet a condition.
+
+    \b
+    Example:
+      privet test proportions visits "age > 65" --by ward --first surgery --second emergency --epsilon 0.5
+    """
+    from privet.study import TwoProportions
+
+    groups = (first, second)
+    facts: Any = {"equals": equals, "alternative": alternative, "within": within or None}
+    return table, TwoProportions(condition, by=by, groups=groups, **facts)
+
+
+@command.command("needed")
+@click.option("--equals", type=number, required=True, help="The share under the hypothesis.")
+@click.option("--when", type=number, required=True, help="The share that the test should tell from it.")
+@click.option("--epsilon", type=number, help="Find the number of people for this epsilon.")
+@click.option("--people", type=counting_number, help="Find the epsilon for this many people.")
+@click.option("--delta", type=number, default="0", show_default=True, help="The delta of the release.")
+@click.option("--power", type=number, default="0.8", show_default=True, help="How probably it should be told.")
+@click.option(
+    "--level", type=number, default="0.05", show_default=True, help="How often a true hypothesis is rejected."
+)
+@_alternative
+@json_option
+def needed_command(as_json: bool, **facts: Any) -> None:
+    """Say how many people, or how much epsilon, a test of a share needs. Reads nothing.
+
+    \b
+    Example:
+      privet test needed --equals 0.3 --when 0.35 --epsilon 0.5
+    """
+    from privet.inference import needed
+
+    found = needed(**facts)
+    what = "people" if facts["people"] is None else "epsilon"
+    if as_json:
+        print_json({what: found})
+    else:
+        print_text(f"{what}: {found:,}" if what == "people" else f"{what}: {found:g}")

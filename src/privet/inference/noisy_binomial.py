@@ -10,17 +10,18 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Protocol
 
 from privet.core.numbers import float_near
 from privet.mechanisms.laws import DiscreteGaussian, DiscreteLaplace, NoiseLaw
-from privet.mechanisms.tulap import Tulap
+from privet.mechanisms.tulap import Tulap, probability_below
 
 if TYPE_CHECKING:
     from privet.core.event import Floats
 
 MOST_PEOPLE = 10**10
+_FAR = 2**50
 _DROPPED = 72.0
 """What lies beyond has a probability below exp(-72), about 1e-31, and is left out."""
 
@@ -45,6 +46,31 @@ class SmoothNoise(Protocol):
 
 
 @dataclass(frozen=True)
+class TulapNoise:
+    """Tulap noise, as a mechanism draws it."""
+
+    mechanism: Tulap
+
+    def below(self, place: Floats, part: Floats | float) -> Floats:
+        """Return the probability of noise of at most `place` - `part`."""
+        return probability_below(self.mechanism, place, part)
+
+    @property
+    def variance(self) -> float:
+        """The variance."""
+        return self.mechanism.variance
+
+
+@lru_cache(maxsize=64)
+def _cdf_table(law: NoiseLaw) -> Floats:
+    """Return the distribution function of integer noise around 0, as far as it is not 0 or 1 to 30 digits."""
+    import numpy as np
+
+    reach = 12 + math.ceil((_DROPPED if isinstance(law, DiscreteLaplace) else 13) * law.deviation)
+    return np.asarray(law.cdf(np.arange(-reach, reach + 1)), dtype=np.float64)
+
+
+@dataclass(frozen=True)
 class IntegerNoise:
     """Integer noise of a session's release, with a uniform number beside it.
 
@@ -56,7 +82,7 @@ class IntegerNoise:
     def below(self, place: Floats, part: Floats | float) -> Floats:
         """Return the probability of noise of at most `place` - `part`."""
         if isinstance(self.law, DiscreteLaplace) and self.law.finer == 1 and self.law.step == 1:
-            return Tulap(epsilon=1 / self.law.scale).below(place, part)
+            return probability_below(Tulap(epsilon=1 / self.law.scale), place, part)
         import numpy as np
 
         before, upto = self._cdf(place - 1), self._cdf(place)
@@ -75,7 +101,9 @@ class IntegerNoise:
             terms = t / (24 * sigma**2) - 7 / 5760 * (t**3 - 3 * t) / sigma**4
             terms = terms + 31 / 967680 * (t**5 - 10 * t**3 + 15 * t) / sigma**6
             return np.asarray(np.clip(ndtr(t) + density * terms, 0.0, 1.0))
-        return np.asarray(self.law.cdf(place), dtype=np.float64)
+        table = _cdf_table(self.law)
+        middle = (table.size - 1) // 2
+        return np.asarray(table[np.clip(place + middle, 0, table.size - 1).astype(np.int64)])
 
     @property
     def variance(self) -> float:
@@ -98,8 +126,8 @@ class SeenCount:
     @classmethod
     def of(cls, released: Fraction) -> SeenCount:
         """Return a released number; a whole one has no uniform number."""
-        count = math.floor(released + Fraction(1, 2))
-        part = float_near(released - count)
+        nearest = math.floor(released + Fraction(1, 2))
+        part, count = float_near(released - nearest), near_count(nearest)
         return cls(count, -0.5, 0.5) if part == 0 else cls(count, part, part)
 
     @property
@@ -183,6 +211,11 @@ class NoisyBinomial:
         return np.asarray(weights / weights.sum())
 
 
+def near_count(released: int) -> int:
+    """Return a released count, moved to one that a double holds: all beyond say the same of a share."""
+    return min(max(int(released), -_FAR), _FAR)
+
+
 def _reaches(people: int, share: float, least: Floats) -> Floats:
     """Return P[X >= least]."""
     import numpy as np
@@ -197,7 +230,14 @@ def _probability(computed: float) -> float:
     return min(1.0, max(0.0, computed))
 
 
-def crossing(rises: Callable[[float], float], wanted: float, ends: tuple[float, float], near: Sequence[float]) -> float:
+def crossing(
+    rises: Callable[[float], float],
+    wanted: float,
+    ends: tuple[float, float],
+    near: Sequence[float],
+    *,
+    tolerance: float = 1e-12,
+) -> float:
     """Return where a rising function of a number between two ends reaches a value; an end where it never does.
 
     It is sought between two numbers `near` it first, which may be wrong.
@@ -212,4 +252,4 @@ def crossing(rises: Callable[[float], float], wanted: float, ends: tuple[float, 
         return low
     if high == ends[1] and rises(high) <= wanted:
         return high
-    return float(brentq(lambda x: rises(x) - wanted, low, high, xtol=1e-12, rtol=1e-11, maxiter=200))
+    return float(brentq(lambda x: rises(x) - wanted, low, high, xtol=tolerance, rtol=1e-11, maxiter=200))

@@ -18,7 +18,7 @@ from privet.core.numbers import Number, float_near, open_probability, positive, 
 from privet.mechanisms.tulap import Tulap
 
 from .finding import Finding
-from .noisy_binomial import MOST_PEOPLE, NoisyBinomial, SeenCount, SmoothNoise, crossing
+from .noisy_binomial import MOST_PEOPLE, NoisyBinomial, SeenCount, SmoothNoise, TulapNoise, crossing
 
 Alternative = Literal["two-sided", "greater", "less"]
 """What would speak against a hypothesis: that the truth differs, that it is greater, or that it is less."""
@@ -117,7 +117,7 @@ def proportion_test(
     """
     seen = SeenCount.of(rational(released, "released"))
     test = read_share_test(equals, alternative, within)
-    n, noise = read_people(people), Tulap(epsilon=epsilon, delta=delta)
+    n, noise = read_people(people), TulapNoise(Tulap(epsilon=epsilon, delta=delta))
     exact = "uniformly most powerful private test, by Tulap noise; exact"
     level = float_near(open_probability(confidence, "confidence"))
     return conclude_share(seen, n, noise, test, level, method=exact)
@@ -193,7 +193,7 @@ def proportion_power(
     """
     test = read_share_test(equals, alternative, None)
     true, alpha = float_near(probability(when, "when")), float_near(open_probability(level, "level"))
-    return _power(read_people(people), Tulap(epsilon=epsilon, delta=delta), test, true, alpha)
+    return _power(read_people(people), TulapNoise(Tulap(epsilon=epsilon, delta=delta)), test, true, alpha)
 
 
 def _power(people: int, noise: SmoothNoise, test: ShareTest, true: float, level: float) -> float:
@@ -272,10 +272,10 @@ def needed(
     if wanted <= alpha:
         raise BadParameter("power", wanted, "above the level")
     if people is None:
-        noise = Tulap(epsilon=positive(epsilon, "epsilon"), delta=delta)
+        noise = TulapNoise(Tulap(epsilon=positive(epsilon, "epsilon"), delta=delta))
         return _least_people(lambda n: _power(n, noise, test, true, alpha) >= wanted)
     enough = partial(_power, read_people(people), test=test, true=true, level=alpha)
-    return _least_epsilon(lambda e: enough(Tulap(epsilon=e, delta=delta)) >= wanted)
+    return _least_epsilon(lambda e: enough(TulapNoise(Tulap(epsilon=e, delta=delta))) >= wanted)
 
 
 def _least_people(enough: Callable[[int], bool]) -> int:

@@ -111,29 +111,8 @@ class Tulap(Mechanism):
         numbers = read_numbers(value, "value", wide=True)
         at = np.atleast_1d(read_floats(value, "value"))
         nearest = np.floor(at + 0.5)
-        found = self.below(nearest, nearest - at)
+        found = probability_below(self, nearest, nearest - at)
         return float(found[0]) if numbers.shape is None else found.reshape(numbers.shape)
-
-    def below(self, place: Floats, part: Floats | float) -> Floats:
-        """Return the probability of noise of at most `place` - `part`, for whole places and parts from -1/2 to 1/2.
-
-        With G the distribution function of K and g its probabilities, G(d - 1) + (1/2 - u) g(d) at d - u, to all
-        digits in the lower tail; then the truncation.
-        """
-        import numpy as np
-
-        e = float_near(self._rate)
-        b, drop = math.exp(-e), -math.expm1(-e)
-        with np.errstate(under="ignore"):
-            power = np.exp(-e * np.abs(place))
-            if self.delta == 0:
-                lower, upper = (b + (0.5 - part) * drop) / (1 + b), (b + (0.5 + part) * drop) / (1 + b)
-                return np.asarray(np.where(place <= 0, power * lower, 1 - power * upper))
-            # 1/2 + (F - 1/2) / (1 - q) with 1 - q = drop / (drop + 2 delta b), where nothing small is divided by drop
-            side = np.where(place < 0, -1.0, 1.0)
-            whole_cells = -np.expm1(-e * np.abs(place)) / drop
-            half = side * (whole_cells / 2 - side * part * power / (1 + b)) * (drop + 2 * float_near(self.delta) * b)
-        return np.clip(0.5 + half, 0.0, 1.0)
 
     @cached_property
     def truncated(self) -> float:
@@ -222,6 +201,28 @@ class Tulap(Mechanism):
     def __repr__(self) -> str:
         delta = "" if self.delta == 0 else f", delta={shown(self.delta)}"
         return f"Tulap(epsilon={shown(self.loss)}{delta})"
+
+
+def probability_below(tulap: Tulap, place: Floats, part: Floats | float) -> Floats:
+    """Return the probability of noise of at most `place` - `part`, for whole places and parts from -1/2 to 1/2.
+
+    With G the distribution function of K and g its probabilities, G(d - 1) + (1/2 - u) g(d) at d - u, to all
+    digits in the lower tail; then the truncation.
+    """
+    import numpy as np
+
+    e = float_near(tulap._rate)
+    b, drop = math.exp(-e), -math.expm1(-e)
+    with np.errstate(under="ignore"):
+        power = np.exp(-e * np.abs(place))
+        if tulap.delta == 0:
+            lower, upper = (b + (0.5 - part) * drop) / (1 + b), (b + (0.5 + part) * drop) / (1 + b)
+            return np.asarray(np.where(place <= 0, power * lower, 1 - power * upper))
+        # 1/2 + (F - 1/2) / (1 - q) with 1 - q = drop / (drop + 2 delta b), where nothing small is divided by drop
+        side = np.where(place < 0, -1.0, 1.0)
+        whole_cells = -np.expm1(-e * np.abs(place)) / drop
+        half = side * (whole_cells / 2 - side * part * power / (1 + b)) * (drop + 2 * float_near(tulap.delta) * b)
+    return np.clip(0.5 + half, 0.0, 1.0)
 
 
 class _Cut(NamedTuple):

@@ -7,17 +7,22 @@ is a `Hypothesis`, and add it here.
 """
 
 from .chi_squared import EqualProportions, GoodnessOfFit, Independence
+from .family import Family
 from .hypothesis import Hypothesis
 from .means import MeansTest, MeanTest, PairedTest
+from .proportions import Proportion, TwoProportions
 from .rank_comparison import SameRanks
 
 __all__ = [
     "EqualProportions",
+    "Family",
     "GoodnessOfFit",
     "Hypothesis",
     "Independence",
     "MeanTest",
     "MeansTest",
     "PairedTest",
+    "Proportion",
     "SameRanks",
+    "TwoProportions",
 ]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from privet.answer import Answer
-from privet.core.errors import BadParameter
+from privet.core.errors import BadParameter, RequestError
 from privet.core.numbers import Number, float_near, open_probability
 from privet.core.schema import Contribution, Schema
 from privet.core.unit import person_column
@@ -37,6 +37,9 @@ class Hypothesis(ABC):
 
     each_person_once: ClassVar[bool] = True
     """Whether a person counts at most once unless the caller sets a limit: what tests of independent rows need."""
+
+    only_once: ClassVar[bool] = False
+    """Whether the test makes no sense where a person counts more than once, so that any other limit is refused."""
 
     @abstractmethod
     def question(self, rows: Frame) -> Result:
@@ -114,7 +117,9 @@ def plan_test(hypothesis: Hypothesis, rows: Frame, catalog: Catalog, options: As
     schema = private_schema(query.table, catalog.schemas)
     hypothesis.check(query, schema)
     people = person_column(schema.unit) is not None
-    if people and hypothesis.each_person_once and options.contribution is None:
+    if people and hypothesis.only_once and options.contribution not in (None, ONCE):
+        raise RequestError("this test counts each person once; leave out contribution")
+    if people and hypothesis.each_person_once and options.contribution in (None, *([ONCE] * hypothesis.only_once)):
         options = replace(options, contribution=ONCE, bound="groups")
     plan, _ = plan_question(asked, options, catalog)
     hypothesis.check_plan(plan)

@@ -13,7 +13,7 @@ from scipy.stats import binom
 
 from privet.core.errors import RequestError
 from privet.inference import needed, proportion_power, proportion_test
-from privet.inference.noisy_binomial import IntegerNoise, NoisyBinomial, SeenCount
+from privet.inference.noisy_binomial import IntegerNoise, NoisyBinomial, SeenCount, TulapNoise
 from privet.inference.proportion_tests import ShareTest, conclude_share
 from privet.mechanisms import DiscreteGaussian, DiscreteLaplace, Tulap
 from privet.mechanisms.laws import NoiseLaw
@@ -40,7 +40,7 @@ def test_tails_are_those_of_the_sum(law: NoiseLaw, count: int, part: float) -> N
 
 @pytest.mark.parametrize(("people", "share", "epsilon"), [(10**6, 0.4, 1.0), (10**8, 0.5, 0.05), (10**9, 0.001, 2.0)])
 def test_both_ways_of_summing_agree(people: int, share: float, epsilon: float) -> None:
-    noisy = NoisyBinomial(people, share, Tulap(epsilon=epsilon))
+    noisy = NoisyBinomial(people, share, TulapNoise(Tulap(epsilon=epsilon)))
     assert noisy._sums_noise
     for deviations in (0.3, 2.5):
         count = int(people * share + deviations * noisy.deviation)

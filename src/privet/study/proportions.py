@@ -1,0 +1,235 @@
+"""Tests of proportions of private people: one share, or the shares of two groups; each person counts once."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from privet.answer import Answer
+from privet.core.errors import BadParameter, InvariantError, RequestError, Unsupported
+from privet.core.given import plain_text
+from privet.core.numbers import Number, whole
+from privet.core.schema import Schema
+from privet.core.unit import person_column
+from privet.inference.finding import Finding
+from privet.inference.noisy_binomial import MOST_PEOPLE, IntegerNoise, SeenCount, near_count
+from privet.inference.proportion_tests import Alternative, ShareTest, conclude_share, read_share_test
+from privet.inference.share_tests import (
+    CountedShare,
+    TwoShares,
+    conclude_difference,
+    conclude_unknown,
+    read_difference_test,
+)
+from privet.mechanisms.laws import DiscreteLaplace, NoiseLaw
+from privet.planner.measurements import Measurement
+from privet.query.frame import Frame, Result, col, count, when
+from privet.query.functions import typed
+from privet.query.nodes import Query
+from privet.query.written_conditions import with_condition
+
+from .hypothesis import Hypothesis
+
+_MET, _HAS, _YES, _NO = "condition of the test", "has_it", "yes", "no"
+_ONE_ROW = "of a person with several rows one counts, chosen at random"
+
+
+@dataclass(frozen=True)
+class Proportion(Hypothesis):
+    """The share of people who meet a condition equals a number, or lies within two bounds.
+
+    Args:
+        condition: a condition in SQL, such as "smoker" or "age > 65". A person for whom it is NULL does not meet it.
+        equals: the share under the hypothesis.
+        alternative: "two-sided", or "greater" or "less" for a hypothesis of at most, or at least, that share.
+        within: two bounds instead of `equals`: a test of equivalence, small p-values show that the share is between.
+        people: how many people there are, if that is public. Then all of the budget goes to the people who meet the
+            condition, and the test is the most powerful one. Without it both groups are counted, and the p-value is the
+            largest over the numbers of people that the noise allows.
+
+    Example:
+        >>> old = privet.study.Proportion("age > 50", equals=0.3)
+        >>> 0 <= session.test("visits", old, epsilon=1).p_value <= 1
+        True
+    """
+
+    condition: str
+    equals: Number | None = None
+    alternative: Alternative = "two-sided"
+    within: tuple[Number, Number] | None = None
+    people: int | None = None
+    only_once: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        plain_text(self.condition, "condition")
+        _ = self._test
+        _read_people(self.people)
+
+    @property
+    def _test(self) -> ShareTest:
+        return read_share_test(self.equals, self.alternative, self.within)
+
+    def describe(self) -> str:
+        """Return the hypothesis in words."""
+        return f"whether {self._test.words(self._what)}"
+
+    @property
+    def _what(self) -> str:
+        return f"the share of people with {self.condition}"
+
+    def question(self, rows: Frame) -> Result:
+        """Return how many people meet the condition, and how many do not unless the number of people is public."""
+        rows, met = with_condition(rows, _MET, self.condition), col(_MET)
+        if self.people is not None:
+            return rows.agg(people=count(where=met))
+        return rows.group_by(**{_HAS: when(met, _YES, otherwise=_NO)}).agg(people=count())
+
+    def check(self, query: Query, schema: Schema) -> None:
+        """Raise `RequestError` where one person could count more than once."""
+        _check_people(schema, self.people)
+
+    def conclude(self, answer: Answer, confidence: float) -> Finding:
+        """Return the test of the released counts; its uniform number is fixed by the question's digest."""
+        if self.people is None:
+            found = {row.group[_HAS]: row for row in answer.measurements()}
+            law = _law(found[_YES])
+            counted = CountedShare(near_count(found[_YES].released), law, misses=near_count(found[_NO].released))
+            finding = conclude_unknown(counted, self._test, confidence, what=self._what)
+        else:
+            (row,) = answer.measurements()
+            law = _law(row)
+            part = uniform_part(answer.receipt.digest)
+            seen = SeenCount(near_count(row.released), part, part)
+            best = isinstance(law, DiscreteLaplace) and law.finer == 1
+            method = f"exact, by the law of the noise and a uniform number fixed by the question ({part:+.4f})"
+            method = f"uniformly most powerful private test; {method}" if best else method
+            noise = IntegerNoise(law)
+            finding = conclude_share(seen, self.people, noise, self._test, confidence, method=method, what=self._what)
+        return _noted(finding, answer)
+
+
+@dataclass(frozen=True)
+class TwoProportions(Hypothesis):
+    """Two groups have the same share of people who meet a condition, or shares that differ by a number.
+
+    Args:
+        condition: a condition in SQL, such as "age > 65".
+        by: the column that tells the groups apart, with declared values.
+        groups: the two values that are compared. All groups are counted, so that other pairs are free afterwards.
+        equals: the difference of the shares, first less second, under the hypothesis.
+        alternative: "two-sided", or "greater" or "less" for a hypothesis of at most, or at least, that difference.
+        within: two bounds instead: a test of equivalence, small p-values show that the difference is between.
+        people: how many people each of the two groups has, if that is public.
+
+    Example:
+        >>> older = privet.study.TwoProportions("age > 50", by="ward", groups=("A", "B"))
+        >>> 0 <= session.test("visits", older, epsilon=1).p_value <= 1
+        True
+    """
+
+    condition: str
+    by: str
+    groups: tuple[Any, Any]
+    equals: Number = 0
+    alternative: Alternative = "two-sided"
+    within: tuple[Number, Number] | None = None
+    people: tuple[int, int] | None = None
+    only_once: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        plain_text(self.condition, "condition")
+        plain_text(self.by, "by")
+        if not isinstance(self.groups, tuple | list) or len(self.groups) != 2 or self.groups[0] == self.groups[1]:
+            raise BadParameter("groups", self.groups, "two different values of the column")
+        _ = self._test
+        if self.people is not None:
+            if not isinstance(self.people, tuple | list) or len(self.people) != 2:
+                raise BadParameter("people", self.people, "two whole numbers, one for each group")
+            for one in self.people:
+                _read_people(one)
+
+    @property
+    def _test(self) -> ShareTest:
+        return read_difference_test(self.equals, self.alternative, self.within)
+
+    @property
+    def _names(self) -> tuple[str, str]:
+        return str(self.groups[0]), str(self.groups[1])
+
+    def describe(self) -> str:
+        """Return the hypothesis in words."""
+        first, second = self._names
+        return f"whether {self._test.words(f'the share of {first} with {self.condition}, less that of {second},')}"
+
+    def question(self, rows: Frame) -> Result:
+        """Return how many people of each group meet the condition, and how many do not."""
+        rows, met = with_condition(rows, _MET, self.condition), col(_MET)
+        if self.people is not None:
+            return rows.group_by(self.by).agg(people=count(where=met))
+        return rows.group_by(self.by, **{_HAS: when(met, _YES, otherwise=_NO)}).agg(people=count())
+
+    def check(self, query: Query, schema: Schema) -> None:
+        """Raise `RequestError` unless the groups are declared and one person counts once."""
+        _check_people(schema, None)
+        declared = typed(query.keys[0].expression, schema.columns).values
+        if declared is None:
+            raise RequestError(f"the values of {self.by} are not declared; declare it as a category to compare groups")
+        missing = [one for one in self.groups if one not in declared]
+        if missing:
+            listed = ", ".join(map(str, declared))
+            raise BadParameter("groups", ", ".join(map(str, self.groups)), f"two of the declared values: {listed}")
+
+    def conclude(self, answer: Answer, confidence: float) -> Finding:
+        """Return the test of the released counts of both groups."""
+        found = {(row.group[self.by], row.group.get(_HAS)): row for row in answer.measurements()}
+        sides = []
+        for place, group in enumerate(self.groups):
+            if self.people is not None:
+                row = found[group, None]
+                sides.append(CountedShare(near_count(row.released), _law(row), people=self.people[place]))
+            else:
+                row = found[group, _YES]
+                sides.append(
+                    CountedShare(near_count(row.released), _law(row), misses=near_count(found[group, _NO].released))
+                )
+        return _noted(conclude_difference(TwoShares(*sides), self._test, confidence, names=self._names), answer)
+
+
+def uniform_part(digest: str) -> float:
+    """Return the uniform number from -1/2 to 1/2 that belongs to a question: 53 bits of a hash of its digest.
+
+    A test of a count with discrete noise is exact if a uniform number is added to it, independently of the noise, once.
+    Drawing it when a finding is read would let a reader draw until the p-value pleases. The digest is a hash of the
+    question, of its price and of the declared facts: it is fixed before the noise is drawn and does not depend on it or
+    on the data, so that neither does this number, which hashing makes uniform over questions. It adds no cost: it is
+    post-processing by a public number. Whoever rewords a question, and pays again, gets another number.
+    """
+    word = int.from_bytes(hashlib.sha256(b"uniform part of a count\0" + digest.encode()).digest()[:8], "big")
+    return ((word >> 11) + 0.5) / 2**53 - 0.5
+
+
+def _law(row: Measurement) -> NoiseLaw:
+    if row.law is None or row.law.step != 1 or row.step != 1:
+        raise InvariantError("a proportion is read from a whole number of people with integer noise")
+    return row.law
+
+
+def _noted(finding: Finding, answer: Answer) -> Finding:
+    person = person_column(answer.plan.passes[0].scan.schema.unit)
+    return finding if person is None else replace(finding, assumptions=(*finding.assumptions, _ONE_ROW))
+
+
+def _check_people(schema: Schema, people: int | None) -> None:
+    if schema.unit.timed:
+        raise Unsupported(
+            "a test of proportions needs people who count once, and here a person counts once in each window of time; "
+            "test rows of one window"
+        )
+    if people is not None and schema.units is not None and people > schema.units:
+        raise BadParameter("people", people, f"at most the {schema.units:,} that are declared")
+
+
+def _read_people(people: Any) -> None:
+    if people is not None:
+        whole(people, "people", least=1, most=MOST_PEOPLE)

@@ -1,0 +1,196 @@
+"""Proportions through a session and at the shell: charged once, each person once, the number of people covered."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import privet
+from privet.cli import main
+from privet.inference import proportion_test
+from privet.study import Proportion, TwoProportions
+from privet.study.proportions import uniform_part
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from worlds import write_visits
+
+pa = pytest.importorskip("pyarrow")
+
+
+def session(budget: Any = None, *, people: bool = True, **facts: Any) -> privet.Session:
+    """Return a session over 4,000 rows of 2,000 people: a quarter of ward a and a half of ward b are old."""
+    ages = [70 if i // 2 % 4 < (1 if i // 2 % 8 < 4 else 2) else 30 for i in range(4000)]
+    wards = ["a" if i // 2 % 8 < 4 else "b" for i in range(4000)]
+    rows = pa.table({"who": [i // 2 for i in range(4000)], "age": ages, "ward": wards})
+    table = privet.Table(
+        rows,
+        unit=privet.Person("who") if people else privet.Rows(),
+        columns={
+            "who": privet.integer(),
+            "age": privet.integer(0, 100, nullable=True),
+            "ward": privet.category(["a", "b"]),
+        },
+        contribution=privet.Contribution(groups=1, rows=2) if people else None,
+        **facts,
+    )
+    return privet.Session({"visits": table}, budget=budget or privet.Pure(epsilon=1000))
+
+
+OLD = Proportion("age > 65", equals=0.375)
+
+
+def test_the_share_is_that_of_people_and_is_charged_once() -> None:
+    with session() as place:
+        before = place.remaining().largest_epsilon
+        first, again = (place.test("visits", OLD, epsilon=100) for _ in range(2))
+        assert place.remaining().largest_epsilon == pytest.approx(before - 100)
+        known = place.test("visits", Proportion("age > 65", equals=0.375, people=2000), epsilon=100)
+    assert first == again
+    # at epsilon 100 there is noise with a probability below 1e-40: 750 of 2,000 people
+    for found in (first, known):
+        assert found.estimate.value == pytest.approx(0.375, abs=0.0005)
+        assert found.interval == pytest.approx((0.354, 0.397), abs=0.003)
+        assert found.p_value is not None
+        assert found.p_value > 0.9
+    assert "About 2,000 people" in first.notes[0]
+    assert any("one counts" in text for text in first.assumptions)
+    assert "most powerful" in known.method
+
+
+def test_a_false_hypothesis_is_rejected_by_both_ways() -> None:
+    with session() as place:
+        for people in (None, 2000):
+            found = place.test("visits", Proportion("age > 65", equals=0.3, people=people), epsilon=10)
+            assert found.p_value is not None
+            assert found.p_value < 1e-4
+            above = Proportion("age > 65", equals=0.3, alternative="less", people=people)
+            assert (place.test("visits", above, epsilon=10).p_value or 0) > 0.99
+            near = Proportion("age > 65", within=(0.3, 0.45), people=people)
+            assert (place.test("visits", near, epsilon=10).p_value or 1) < 1e-4
+
+
+def test_the_uniform_number_is_fixed_by_the_question() -> None:
+    known = Proportion("age > 65", equals=0.375, people=2000)
+    with session() as place:
+        found = place.test("visits", known, epsilon=1)
+        digest = place.plan_test("visits", known, epsilon=1).digest
+        (row,) = place.run(place.plan_test("visits", known, epsilon=1).plan).measurements()
+    part = uniform_part(digest)
+    assert -0.5 < part < 0.5
+    assert found.statistic == row.released + part
+    by_hand = proportion_test(row.released + part, people=2000, epsilon=1, equals=0.375)
+    assert found.p_value == pytest.approx(by_hand.p_value, rel=1e-6)
+    parts = [uniform_part(str(number)) for number in range(2000)]
+    # uniform: the mean of 2,000 is within 6.5e-3 * 5 of 0 but for 1e-6; these are fixed numbers
+    assert abs(sum(parts) / 2000) < 5 / math.sqrt(12 * 2000)
+
+
+def test_two_groups_differ_by_what_they_differ_by_and_other_pairs_are_free() -> None:
+    with session() as place:
+        found = place.test("visits", TwoProportions("age > 65", by="ward", groups=("b", "a")), epsilon=100)
+        before = place.remaining().largest_epsilon
+        turned = place.test("visits", TwoProportions("age > 65", by="ward", groups=("a", "b")), epsilon=100)
+        assert place.remaining().largest_epsilon == before
+        sizes = TwoProportions("age > 65", by="ward", groups=("b", "a"), people=(1000, 1000))
+        known = place.test("visits", sizes, epsilon=100)
+    for one in (found, known):
+        assert one.estimate.value == pytest.approx(0.25, abs=0.001)
+        assert one.interval == pytest.approx((0.209, 0.291), abs=0.004)
+        assert one.p_value is not None
+        assert one.p_value < 1e-4
+    assert turned.interval == pytest.approx((-found.interval[1], -found.interval[0]), abs=0.002)
+    assert found.estimates["share of b"].value == pytest.approx(0.5, abs=0.001)
+
+
+def test_a_zcdp_budget_is_exact_too() -> None:
+    with session(privet.Zcdp(rho=1000)) as place:
+        found = place.test("visits", Proportion("age > 65", equals=0.375, people=2000), rho=200)
+        assert found.interval == pytest.approx((0.354, 0.397), abs=0.003)
+        assert "most powerful" not in found.method
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Proportion("age > 65"), "equals="),
+        (lambda: Proportion("age > 65", equals=1.5), "equals"),
+        (lambda: Proportion("age > 65", equals=0.5, people=0), "people"),
+        (lambda: TwoProportions("age > 65", by="ward", groups=("a", "a")), "two different"),
+        (lambda: TwoProportions("age > 65", by="ward", groups=("a", "b"), people=(1,)), "two whole"),  # type: ignore[arg-type]
+        (lambda: TwoProportions("age > 65", by="ward", groups=("a", "b"), equals=1), "between -1 and 1"),
+    ],
+)
+def test_hypotheses_are_complete_at_birth(make: Any, words: str) -> None:
+    with pytest.raises(privet.RequestError, match=words):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("hypothesis", "words"),
+    [
+        (Proportion("height > 65", equals=0.5), "height"),
+        (Proportion("age > 65 GROUP BY ward", equals=0.5), "must be a condition"),
+        (Proportion("age > 65 LIMIT 1", equals=0.5), "must be a condition"),
+        (Proportion("age > 65 ORDER BY n", equals=0.5), "must be a condition"),
+        (Proportion("age > 65) OR (TRUE", equals=0.5), "not valid SQL"),
+        (TwoProportions("age > 65", by="who", groups=(1, 2)), "who"),
+        (TwoProportions("age > 65", by="ward", groups=("a", "z")), "declared values: a, b"),
+    ],
+)
+def test_what_cannot_be_tested_is_refused_before_the_charge(hypothesis: Any, words: str) -> None:
+    with session() as place:
+        with pytest.raises(privet.RequestError, match=words):
+            place.test("visits", hypothesis, epsilon=1)
+        with pytest.raises(privet.RequestError, match="each person once"):
+            place.test("visits", OLD, epsilon=1, contribution=privet.Contribution(groups=1, rows=2))
+        assert place.history() == ()
+
+
+def test_people_who_are_protected_by_the_month_are_refused() -> None:
+    table = privet.Table(
+        pa.table({"who": [1, 2], "day": ["2024-01-01", "2024-02-01"], "age": [1, 2]}),
+        unit=privet.Window("who", "day", 30),
+        columns={"who": privet.integer(), "day": privet.date("2024-01-01", "2024-12-31"), "age": privet.integer(0, 9)},
+        contribution=privet.Contribution(groups=1, rows=1),
+    )
+    place = privet.Session({"visits": table}, budget=privet.Pure(epsilon=1))
+    with place, pytest.raises(privet.RequestError, match="window"):
+        place.test("visits", Proportion("age > 1", equals=0.5), epsilon=1)
+
+
+def test_more_people_than_are_declared_are_refused() -> None:
+    place = session(people=False, neighbors="change-one", units=4000)
+    with place, pytest.raises(privet.RequestError, match="declared"):
+        place.test("visits", Proportion("age > 65", equals=0.5, people=5000), epsilon=1)
+
+
+def run(folder: Path, *arguments: str) -> Any:
+    return CliRunner().invoke(
+        main, ["test", *arguments, "--config", str(write_visits(folder) / "privet.toml"), "--json"]
+    )
+
+
+def test_proportions_are_tested_at_the_shell(tmp_path: Path) -> None:
+    given = ["--analyst", "ana", "--epsilon", "0.4"]
+    one = run(tmp_path, "proportion", "visits", "age > 40", "--equals", "0.5", "--where", "age >= 18", *given)
+    assert one.exit_code == 0, one.output
+    assert 0 <= json.loads(one.output)["p_value"] <= 1
+    names = ["--by", "ward", "--first", "heart", "--second", "lung"]
+    two = run(tmp_path, "proportions", "visits", "age > 40", *names, "--within", "-0.5", "0.5", *given)
+    assert two.exit_code == 0, two.output
+    assert set(json.loads(two.output)["estimates"]) == {"difference", "share of heart", "share of lung"}
+
+
+def test_what_is_needed_is_said_at_the_shell() -> None:
+    arguments = ["test", "needed", "--equals", "0.5", "--when", "0.6", "--alternative", "greater"]
+    assert CliRunner().invoke(main, [*arguments, "--epsilon", "1"]).output == "people: 160\n"
+    found = CliRunner().invoke(main, [*arguments, "--people", "300", "--json"])
+    assert json.loads(found.output) == {"epsilon": 0.158}
+    assert CliRunner().invoke(main, arguments).exit_code != 0
