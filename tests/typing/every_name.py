@@ -350,6 +350,7 @@ def release_more() -> None:
         privet.stream.TreeSums(horizon=4, spend=privet.Pure(epsilon=1)).deviation(4) > 0,
         privet.stream.Arrival(2, group="a").value == 2,
         privet.Blocks("day", length="1 month", origin="2025-01-01").timed,
+        privet.survey.sample_size(privet.local.KaryResponse.two_coins(), 0.1) > 0,
         privet.study.GoodnessOfFit("ward", {"A": 0.5, "B": 0.5}).column == "ward",
         privet.study.Independence("ward", "age").first == "ward",
         privet.study.SameRanks("age", by="ward", groups=("A", "B"), width=10).by == "ward",

@@ -14,6 +14,8 @@ from privet.core.given import listed, mapping, plain_text, set_fields, unwrapped
 from privet.core.numbers import Number, float_near, open_probability, probability, rational, whole
 from privet.display import Figures, draw_columns, draw_text, written
 
+from .estimates import told_reports
+
 Floats = NDArray[np.float64]
 
 
@@ -130,10 +132,9 @@ class EstimatedDistribution:
     @property
     def notes(self) -> tuple[str, ...]:
         """What is to be known beside the numbers."""
-        refused = sum(self.rejected.values())
-        more = f"; {refused:,} more {'was' if refused == 1 else 'were'} rejected" if refused else ""
+        reports = told_reports(self.n, sum(self.rejected.values()))
         return (
-            f"From {self.n:,} randomised reports{more}, {self.method}. Each interval covers the share with probability "
+            f"From {reports}, {self.method}. Each interval covers the share with probability "
             f"{self.confidence:g} (pointwise, not simultaneously).",
         )
 

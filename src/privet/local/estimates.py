@@ -146,9 +146,8 @@ class Frequencies:
             if self.covers == "reports"
             else "the shares in the population sampled"
         )
-        refused = _rejected(sum(self.rejected.values()))
         lines = [
-            f"From {self.n:,} randomised reports{refused}. Each interval covers {whose} with probability "
+            f"From {told_reports(self.n, sum(self.rejected.values()))}. Each interval covers {whose} with probability "
             f"{self.confidence:g} (pointwise, not simultaneously)."
         ]
         if self.projected_to_simplex:
@@ -289,6 +288,11 @@ def _numbers(held: Any, name: str, size: int) -> Floats:
     if len(numbers) != size:
         raise BadParameter(name, held, "a number for each label")
     return np.array(numbers)
+
+
+def told_reports(count: int, rejected: int) -> str:
+    """Return in words how many reports an estimate is from, and how many more were rejected."""
+    return f"{count:,} randomised report{'' if count == 1 else 's'}{_rejected(rejected)}"
 
 
 def _rejected(count: int) -> str:

@@ -10,6 +10,8 @@ from privet.core.given import choice, mapping, set_fields
 from privet.core.numbers import float_near, open_probability, rational, whole
 from privet.display import shown_estimate
 
+from .estimates import told_reports
+
 _COVERS = ("reports", "population")
 
 
@@ -49,10 +51,9 @@ class MeanEstimate:
     def notes(self) -> tuple[str, ...]:
         """What is to be known beside the number."""
         whose = "of those who reported" if self.covers == "reports" else "in the population sampled"
-        refused = sum(self.rejected.values())
-        more = f"; {refused:,} more {'was' if refused == 1 else 'were'} rejected" if refused else ""
+        reports = told_reports(self.n, sum(self.rejected.values()))
         return (
-            f"From {self.n:,} randomised reports{more}. The interval covers the mean {whose} with probability "
+            f"From {reports}. The interval covers the mean {whose} with probability "
             f"{self.confidence:g}; values outside the declared bounds count as the nearest bound.",
         )
 
