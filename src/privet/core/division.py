@@ -126,20 +126,22 @@ class Blocks:
         """The number of the first block that may be read: those before it are retired."""
         if self.since is None or self.origin is None or self.since <= self.origin:
             return 0
-        low, high = 0, (self.since - self.origin).days + 1
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (middle + 1, high) if self.start(middle + 1) <= self.since else (low, middle)
-        return low
+        return self._number(self.since, self.origin)
+
+    def _number(self, day: Day, origin: Day) -> int:
+        """Return the number of the block of time that a date is in."""
+        if self.span == "days":
+            return (day - origin).days // self.length
+        return ((day.year - origin.year) * 12 + day.month - origin.month) // self.length
 
     def start(self, number: int) -> Day:
-        """Return the date on which a block of time begins."""
+        """Return the date on which a block of time begins; the last date there is, if it would begin after that."""
         if self.origin is None:
             raise BadParameter("number", number, "of a block of time")
         if self.span == "days":
-            return self.origin + datetime.timedelta(days=self.length * number)
+            return self.origin + min(datetime.timedelta(days=self.length * number), Day.max - self.origin)
         months = self.origin.year * 12 + self.origin.month - 1 + self.length * number
-        return Day(months // 12, months % 12 + 1, 1)
+        return Day.max if months // 12 > Day.max.year else Day(months // 12, months % 12 + 1, 1)
 
     def count(self, values: Sequence[Any]) -> int:
         """Return the number of blocks, of a column with these declared values."""
@@ -148,10 +150,7 @@ class Blocks:
         origin, through = self.origin, self.through
         if origin is None or through is None:
             return 0
-        if self.span == "days":
-            return (through - origin).days // self.length + 1
-        passed = (through.year - origin.year) * 12 + through.month - origin.month
-        return passed // self.length + 1
+        return self._number(through, origin) + 1
 
     def name(self, number: int, values: Sequence[Any] = ()) -> str:
         """Return a block's name: its value, its range, or the date on which it begins."""
@@ -166,9 +165,16 @@ class Blocks:
         """Where the blocks of numbers or dates begin, and where the last one ends."""
         return self.edges or tuple(self.start(number) for number in range(self.count(()) + 1))
 
-    def identity(self, table: str, values: Sequence[Any]) -> str:
-        """Return a name by which ledgers know this division: another one has another, while a calendar only grows."""
-        written = canonical([self.column, list(self.edges), self.span, self.length, self.origin, list(values)])
+    def identity(self, table: str, unit: Unit, facts: ColumnFacts, values: Sequence[Any]) -> str:
+        """Return a name by which ledgers know this division: another one has another, while a calendar only grows.
+
+        Guarantee: under one name a unit is in the same blocks in every session. Values beyond the bounds of the column
+        are clamped into the outermost blocks, and people are put into a block by their rows: with other bounds, or
+        other people, the blocks of a unit are others.
+        """
+        whose = unit.column if isinstance(unit, Person) else None
+        place = [self.column, list(self.edges), self.span, self.length, self.origin, list(values)]
+        written = canonical([*place, facts.kind, facts.low, facts.high, whose])
         return f"{table} by {self.column} {hashlib.sha256(written.encode()).hexdigest()[:16]}"
 
 

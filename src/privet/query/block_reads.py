@@ -7,6 +7,7 @@ form that is made here and known again here. Nothing else decides what a charge 
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -55,6 +56,8 @@ def cuts_of(schema: Schema) -> list[tuple[Cut, Cut]]:
 
 
 def _edge(edge: Fraction | datetime.date, kind: str) -> Any:
+    if kind == "integer" and isinstance(edge, Fraction):
+        return Fraction(math.ceil(edge))  # the first whole number of a block: conditions are in whole numbers
     if kind == "timestamp" and isinstance(edge, datetime.date):
         return datetime.datetime.combine(edge, datetime.time())
     return edge
@@ -173,7 +176,8 @@ def division_of(name: str, schema: Schema) -> str:
     among = members_of(schema)
     if schema.blocks is None or among is None:
         return ""
-    return f"{among[0]} of {schema.blocks.identity(name, block_values(schema))}"
+    facts = schema.columns[schema.blocks.column]
+    return f"{among[0]} of {schema.blocks.identity(name, schema.unit, facts, block_values(schema))}"
 
 
 def touched_by(relations: Sequence[Relation], tables: Mapping[str, Schema]) -> Touched | None:
