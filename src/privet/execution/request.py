@@ -19,6 +19,7 @@ from privet.core.relation import tables_of
 from privet.core.schema import AUTO, Contents, Contribution, Schema, read_contribution
 from privet.core.unit import person_column
 from privet.planner.batch import make_batch
+from privet.planner.groupings import Several
 from privet.planner.in_steps import InSteps, NextStep, share_of
 from privet.planner.keys import group_key, to_be_found
 from privet.planner.make import make_plan, private_schema, with_earlier
@@ -197,7 +198,7 @@ def _plan_one(read: Read, options: AskOptions, catalog: Catalog, share: Spend | 
         batch = make_batch(
             [query], tables, spend=spend, weights=[1], bound=bound, contribution=contribution, shared=False
         )
-        return batch.plans[0], options
+        return _told(batch.plans[0], tables), options
     if options.within is None:
         if options.at_most is not None:
             raise RequestError("at_most= goes with within=; to say what an answer costs, say epsilon= or rho=")
@@ -222,7 +223,10 @@ def _plan_one(read: Read, options: AskOptions, catalog: Catalog, share: Spend | 
 
 
 def _told(plan: Plan, tables: Mapping[str, Schema]) -> Plan:
-    """Return a plan that also tells which blocks it reads, where a table is divided."""
+    """Return a plan that also tells which blocks it reads, where a table is divided; of several releases, each does."""
+    if isinstance(plan, Several):
+        plans = tuple(_told(one, tables) for one in plan.plans)
+        return plan.again(plans) if any(one.told for one in plans) else plan
     lines = block_lines(plan.query.table, tables)
     return replace(plan, told=lines) if lines else plan
 

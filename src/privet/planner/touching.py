@@ -9,9 +9,10 @@ from privet.core.errors import RequestError
 from privet.core.expression import ColumnRef, Expression
 from privet.core.relation import Derive, GroupWithin, Join, Rank, Relation, Union, tables_of
 from privet.core.schema import Schema
-from privet.query.block_reads import block_count, block_names, blocks_read, divided, members_of, ranges_of
+from privet.query.block_reads import block_count, block_names, blocks_read, cuts_of, divided, members_of, ranges_of
+from privet.query.functions import typed
 from privet.query.nodes import Query
-from privet.query.regions import EVERY, ValueSet, regions_of
+from privet.query.regions import EVERY, FIRST, LAST, ValueSet, possible, regions_of
 from privet.query.shape import schema_of
 
 Regions = Mapping[str, ValueSet]
@@ -22,13 +23,16 @@ def with_blocks(query: Query, tables: Mapping[str, Schema]) -> Query:
     """Return a question that reads the blocks which its conditions name, and no others, where its table has blocks.
 
     Conditions with =, IN and ranges on the column of the blocks name some of them; any other names none, and then all
-    are read. Where blocks follow a calendar, all are those up to its end. Where they are all that the table has, the
-    question is left as it is, and charged for all data.
+    are read. Where blocks follow a calendar, all are those up to its end. Where they are all that the table has, or the
+    conditions also let through values below or above all ranges, the question is left as it is, and charged for all
+    data; so is one on several releases.
 
     Guarantee: no row that would have counted is dropped, but those in no block of a calendar, and those of people in
     another block than their own. What is read is decided from the result again, by `blocks_read`.
     """
     private = [name for name in tables_of(query.table) if not tables[name].unit.public]
+    if query.others:  # they stand on relations of their own, so all of it is charged for all data
+        return query
     if len(private) != 1 or tables[private[0]].blocks is None or members_of(tables[private[0]]) is None:
         return query
     (name,) = private
@@ -38,6 +42,8 @@ def with_blocks(query: Query, tables: Mapping[str, Schema]) -> Query:
     found = ValueSet(())
     for one in _at(query.table, top, tables, name, column):
         found = found.either(one)
+    if _beyond(found, schema):
+        return query
     ranges = ranges_of(found, schema)
     every = ((0, block_count(schema)),)
     if ranges == every and not (schema.blocks and schema.blocks.timed):
@@ -45,6 +51,17 @@ def with_blocks(query: Query, tables: Mapping[str, Schema]) -> Query:
     if not ranges:
         raise RequestError(f"the conditions on {column} name no block of {name}; ask about values within its blocks")
     return replace(query, table=_replaced(query.table, name, divided(name, ranges, schema)))
+
+
+def _beyond(region: ValueSet, schema: Schema) -> bool:
+    """Return whether a region has values that the column may have, below or above all ranges that are blocks."""
+    blocks = schema.blocks
+    if blocks is None or not blocks.edges:
+        return False
+    cuts = cuts_of(schema)
+    outside = region.both(ValueSet(((FIRST, cuts[0][0]), (cuts[-1][1], LAST))))
+    facts = typed(ColumnRef(blocks.column), schema.columns)
+    return any(possible(start, end, facts) for start, end in outside.spans)
 
 
 def block_lines(relation: Relation, tables: Mapping[str, Schema]) -> tuple[str, ...]:
