@@ -877,7 +877,7 @@ class Session:
         with self._executor.pace.asking():
             query, _, _ = read_question(question, self._catalog)
             asked = blocks_to_report(query, self._catalog.schemas, last)
-            for _, one in asked[:1]:
+            for _, one in asked:  # all of them are planned before the first is charged
                 check_additive(plan_question(one, options, self._catalog)[0])
             cost = options.keywords()
             return run_rolling(asked, lambda one: self.ask(one, **cost, confidence=level), level)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from privet.answer import Answer, Series
 from privet.core.errors import BadParameter, RequestError, Unsupported
 from privet.core.estimate import Estimate
+from privet.core.expression import ColumnRef
 from privet.core.numbers import whole
 from privet.core.records import Receipt
 from privet.core.schema import Schema
@@ -16,11 +17,11 @@ from privet.inference.bars import Law
 from privet.inference.levels import mixed
 from privet.planner.plan import Plan
 from privet.query.block_reads import block_count, in_blocks, members_of
-from privet.query.nodes import Query
+from privet.query.nodes import Query, Step
 from privet.query.normal import conjunction
 from privet.results.released_counts import CountTable
 
-ROLLED_TOTAL = "total"
+BLOCK, ROLLED_TOTAL = "block", "total"
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,6 +59,7 @@ def blocks_to_report(query: Query, tables: Mapping[str, Schema], last: int) -> l
         )
     if query.keys or query.levels or query.others or len(query.steps) != 1:
         raise Unsupported("a rolling report is of counts and sums of all rows together; leave out groups and joins")
+    _check_shown(query.steps[0])
     many, first = block_count(schema), schema.blocks.first
     wanted = whole(last, "last", least=1, most=max(1, many - first))
     return [
@@ -69,6 +71,18 @@ def blocks_to_report(query: Query, tables: Mapping[str, Schema], last: int) -> l
     ]
 
 
+def _check_shown(step: Step) -> None:
+    """Raise unless each answer is one row of counts and sums as they are: only these add up over blocks."""
+    kept = step.where is None and step.limit is None and not step.offset
+    if not (kept and step.plain and all(isinstance(one.expression, ColumnRef) for one in step.outputs)):
+        raise Unsupported(
+            "a rolling report shows counts and sums as they are; leave out HAVING, LIMIT and what is computed from "
+            "them, and compute it from the report"
+        )
+    if any(one.name == BLOCK for one in step.outputs):
+        raise RequestError(f"the column {BLOCK} of a rolling report has the names of the blocks; choose another name")
+
+
 def run_rolling(asked: Sequence[tuple[str, Query]], ask: Callable[[Query], Answer], confidence: float) -> RollingReport:
     """Return the answers for some blocks side by side, and their totals.
 
@@ -77,7 +91,7 @@ def run_rolling(asked: Sequence[tuple[str, Query]], ask: Callable[[Query], Answe
     """
     answers = [ask(question) for _, question in asked]
     names = [one.name for one in answers[0].series]
-    labels = Series("block", (*(name for name, _ in asked), ROLLED_TOTAL))
+    labels = Series(BLOCK, (*(name for name, _ in asked), ROLLED_TOTAL))
     columns = tuple(_stacked([answer[name] for answer in answers], answers, confidence) for name in names)
     notes = tuple(dict.fromkeys(note for answer in answers for note in answer.notes if not note.startswith("Reads ")))
     return RollingReport((labels, *columns), confidence, notes, tuple(answer.receipt for answer in answers))
