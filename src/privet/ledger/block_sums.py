@@ -178,7 +178,8 @@ class BlockSums:
             if taken == amounts and blocks == touched:
                 return after
         after = self._added(touched, amounts)
-        self._after[:] = [(touched, amounts, after)]
+        if self.divisions:  # what has none is shared by all accounts, and would hold on to all that came of it
+            self._after[:] = [(touched, amounts, after)]
         return after
 
     def _added(self, touched: Touched, amounts: Amounts) -> BlockSums:
