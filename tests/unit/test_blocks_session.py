@@ -243,3 +243,121 @@ epsilon = 2
     wrong = (tmp_path / "privet.toml").read_text().replace('{ column = "party" }', '{ columns = "party" }')
     (tmp_path / "privet.toml").write_text(wrong)
     assert "block" in run("check").output
+
+
+def far_visits(high: str, through: str, ledger: Any) -> privet.Session:
+    """Return a session over visits in February 2026, of a column that is declared up to a date."""
+    table = privet.Table(
+        pa.table({"day": [datetime.date(2026, 2, 5)] * 100}),
+        unit=privet.Rows(),
+        columns={"day": privet.date("2025-01-01", high)},
+        blocks=privet.Blocks("day", length="1 month", origin="2025-01-01", through=through),
+    )
+    return privet.Session({"visits": table}, ledger=ledger)
+
+
+def test_a_row_that_other_bounds_put_into_another_block_pays_in_both() -> None:
+    ledger = MemoryLedger(privet.Pure(epsilon=3 * HUGE))
+    for high, through in (("2025-12-31", "2025-12-31"), ("2026-12-31", "2026-02-28")):
+        with far_visits(high, through, ledger) as session:
+            report = session.rolling("SELECT COUNT(*) AS n FROM visits", last=1, epsilon=HUGE)
+            assert report["n"].values == (100, 100)
+            left = session.remaining().largest_epsilon
+    assert left == HUGE
+
+
+def test_people_who_are_others_are_in_other_blocks() -> None:
+    ledger = MemoryLedger(privet.Pure(epsilon=3 * HUGE))
+    rows = pa.table({"who": [1, 2], "home": [1, 1], "ward": ["A", "B"]})
+    columns = {"who": privet.integer(), "home": privet.integer(), "ward": privet.category(["A", "B"])}
+    for unit, ward in (("who", "B"), ("home", "A")):
+        table = privet.Table(
+            rows,
+            unit=privet.Person(unit),
+            columns=columns,
+            contribution=privet.Contribution(groups=1, rows=2),
+            blocks=privet.Blocks("ward"),
+        )
+        with privet.Session({"stays": table}, ledger=ledger) as session:
+            session.ask(f"SELECT COUNT(*) AS n FROM stays WHERE ward = '{ward}'", epsilon=HUGE)
+    assert ledger.remaining().largest_epsilon == HUGE
+
+
+def ages(column: Any, edges: list[float], values: list[float]) -> privet.Session:
+    table = privet.Table(
+        pa.table({"age": values}),
+        unit=privet.Rows(),
+        columns={"age": column},
+        blocks=privet.Blocks("age", edges=edges),
+    )
+    return privet.Session({"d": table}, budget=privet.Pure(epsilon=100 * HUGE))
+
+
+def test_edges_between_whole_numbers_keep_the_rows_of_their_blocks() -> None:
+    with ages(privet.integer(0, 3), [0.5, 1.5, 2.5], [0] * 5 + [1] * 10 + [2] * 20 + [3] * 40) as session:
+        counts = {
+            name: session.ask(part.agg(n=privet.count()), epsilon=HUGE)["n"].values
+            for name, part in session.table("d").partition("age").items()
+        }
+        assert counts == {"0.5 to 1.5": (10,), "1.5 to 2.5": (20,)}
+        assert session.ask("SELECT COUNT(*) AS n FROM d WHERE age = 2", epsilon=HUGE)["n"].values == (20,)
+        assert session.history()[-1].facts["blocks"]["names"] == ["1.5 to 2.5"]
+
+
+def test_conditions_that_reach_beyond_all_ranges_read_the_whole_table() -> None:
+    with ages(privet.number(0, 100), [10, 20, 30], [5.0] * 10 + [25.0] * 20 + [50.0] * 40) as session:
+        for words, count, blocks in (
+            ("age > 22", 60, None),
+            ("age > 40", 40, None),
+            ("age < 15", 10, None),
+            ("age > 22 AND age < 30", 20, {"table": "d", "names": ["20 to 30"]}),
+        ):
+            answer = session.ask(f"SELECT COUNT(*) AS n FROM d WHERE {words}", epsilon=HUGE)
+            assert answer["n"].values == (count,)
+            assert session.history()[-1].facts.get("blocks") == blocks
+
+
+def test_answers_on_several_releases_say_what_is_dropped_or_drop_nothing() -> None:
+    rows = pa.table({"who": [1, 1, 2], "ward": ["A", "B", "B"], "old": [True, False, False]})
+    columns = {"who": privet.integer(), "ward": privet.category(["A", "B"]), "old": privet.boolean()}
+    limit = privet.Contribution(groups=2, rows=2)
+    table = privet.Table(
+        rows, unit=privet.Person("who"), columns=columns, contribution=limit, blocks=privet.Blocks("ward")
+    )
+    with privet.Session({"stays": table}, budget=privet.Pure(epsilon=100 * HUGE)) as session:
+        levels = session.ask(
+            "SELECT old, COUNT(*) AS n FROM stays WHERE ward = 'B' GROUP BY ROLLUP (old)", epsilon=HUGE
+        )
+        assert any("their other rows are dropped" in note for note in levels.notes)
+        both = session.ask(
+            "SELECT COUNT(*) AS n FROM stays WHERE ward = 'B' UNION ALL SELECT COUNT(*) FROM stays WHERE ward = 'A'",
+            epsilon=HUGE,
+        )
+        assert [round(value) for value in both["n"].values] == [2, 1]
+        assert "blocks" not in session.history()[-1].facts
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "SELECT COUNT(*) AS n FROM visits WHERE day < DATE '2025-04-01'",
+        "SELECT COUNT(*) AS n FROM visits HAVING COUNT(*) > 300",
+        "SELECT COUNT(*) AS n FROM visits LIMIT 0",
+        "SELECT COUNT(*) * COUNT(*) AS n FROM visits",
+        "SELECT COUNT(*) AS block FROM visits",
+    ],
+)
+def test_a_report_that_cannot_be_made_of_all_its_blocks_charges_none(question: str) -> None:
+    with visits("2025-04-10") as session:
+        with pytest.raises(privet.RequestError):
+            session.rolling(question, last=3, epsilon=1)
+        assert not session.history()
+
+
+def test_calendars_end_where_dates_do() -> None:
+    years = privet.Blocks("day", length="1 year", origin="1970-01-01", through="2026-01-01", since="2015-06-01")
+    assert years.name(years.first) == "2015-01-01"
+    assert privet.Blocks("day", length="10000 days", origin="2020-01-01", since="2100-01-01").first == 2
+    for length in ("1 month", "10000 years", "3 days", "9999 weeks"):
+        last = privet.Blocks("day", length=length, origin="9990-01-01", through="9999-12-31")
+        assert last.starts[-1] == datetime.date.max
