@@ -361,3 +361,30 @@ def test_calendars_end_where_dates_do() -> None:
     for length in ("1 month", "10000 years", "3 days", "9999 weeks"):
         last = privet.Blocks("day", length=length, origin="9990-01-01", through="9999-12-31")
         assert last.starts[-1] == datetime.date.max
+
+
+def test_a_closed_block_is_not_answered_by_what_it_was_while_it_grew() -> None:
+    ledger = MemoryLedger(privet.Pure(epsilon=4 * HUGE))
+    question = "SELECT COUNT(*) AS n FROM visits WHERE day >= DATE '2025-03-01' AND day < DATE '2025-04-01'"
+    for through, charges in (("2025-03-10", 1), ("2025-04-10", 2), ("2025-04-20", 2)):
+        with visits(through, ledger) as session:
+            session.ask(question, epsilon=HUGE)
+            assert len(session.history()) == charges
+
+
+def test_a_block_of_another_division_is_asked_anew_by_each_account() -> None:
+    ledger = MemoryLedger(privet.Pure(epsilon=10))
+    for name in ("ann", "bob"):
+        ledger.open_account(name, privet.Pure(epsilon=5))
+    for edges, name in (([0, 18, 65, 100], "ann"), ([0, 18, 70, 100], "bob"), ([0, 18, 65, 100], "bob")):
+        table = privet.Table(
+            pa.table({"age": [9.0] * 10}),
+            unit=privet.Rows(),
+            columns={"age": privet.number(0, 99)},
+            blocks=privet.Blocks("age", edges=edges),
+        )
+        with privet.Session({"d": table}, ledger=ledger, account=name) as session:
+            session.ask("SELECT COUNT(*) AS n FROM d WHERE age < 18", epsilon=1)
+    ledger.verify()
+    assert ledger.remaining("bob").largest_epsilon == 3
+    assert ledger.remaining().largest_epsilon == 8

@@ -14,6 +14,7 @@ from privet.core.expression import ColumnRef, Expression
 from privet.core.relation import Derive, GroupWithin, Join, Rank, Relation, Union, tables_of
 from privet.core.schema import AUTO, Contribution, Schema
 from privet.core.schema import ColumnFacts as Facts
+from privet.core.touched import Touched
 from privet.core.unit import unit_columns
 
 from .block_reads import blocks_read, is_growing
@@ -186,11 +187,22 @@ def schema_of(relation: Relation, tables: Mapping[str, Schema]) -> Schema:
     made = _Shape(tables, None).of(relation)
     versions = [(name, tables[name].version) for name in tables_of(relation)]
     if any(tables[name].blocks is not None for name, _ in versions):
-        # what is closed does not change with the label of a table that grows
         touched = blocks_read(relation, tables)
-        if touched is not None and not is_growing(touched, tables[touched.table]):
-            versions = [(name, version) for name, version in versions if name != touched.table]
+        if touched is not None:
+            label = _label_of(touched, tables[touched.table])
+            versions = [(name, label if name == touched.table else version) for name, version in versions]
     return replace(made, version="; ".join(f"{name}: {version}" for name, version in versions if version))
+
+
+def _label_of(touched: Touched, schema: Schema) -> str:
+    """Return the label of the blocks that are read: their division, and while one of them grows the table's label.
+
+    What is closed does not change with the label of a table that grows, and is not what it was while it grew.
+    """
+    if not is_growing(touched, schema):
+        return touched.division
+    grows = schema.blocks is not None and schema.blocks.timed
+    return ", ".join(part for part in (touched.division, "growing" if grows else "", schema.version) if part)
 
 
 def sides_of(join: Join, tables: Mapping[str, Schema]) -> tuple[Schema, Schema]:
