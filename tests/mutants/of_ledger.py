@@ -111,6 +111,22 @@ MUTANTS: list[Mutant] = [
         ("below.get(expression.column, EVERY).both(above[made])", "EVERY"),
     ),
     *of(
+        "core.division:Blocks.identity",
+        "unit/test_blocks_session.py",
+        ("facts.high", "None"),
+        ("unit.column if isinstance(unit, Person) else None", "None"),
+    ),
+    *of(
+        "planner.touching:_beyond",
+        "unit/test_blocks_session.py",
+        ("cuts[-1][1], LAST", "LAST, LAST"),
+    ),
+    *of(
+        "query.shape:_label_of",
+        "unit/test_blocks_session.py",
+        ('"growing" if grows else ""', '""'),
+    ),
+    *of(
         "execution.executor:Executor.touched",
         "unit/test_blocks_session.py",
         ("[one.scan.table for plan in plans for one in plan.passes]", "[]"),
