@@ -24,11 +24,12 @@ from privet.core.schema import Contribution, Schema, Table, category, date, inte
 from privet.core.unit import Person, Rows, Window
 from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.scan_sql.statement import statement
+from privet.planner.make import make_plan
 from privet.planner.moment_plan import MomentPlan, RowLimit, Variable, plan_moments
 from privet.planner.moments import MomentMeasure, loss_of
 from privet.planner.plan import Pass, Spend
 from privet.planner.verify import verify
-from privet.query.nodes import Query
+from privet.query.nodes import AggregateCall, Query
 from privet.testing.oracle import Memory
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -251,6 +252,18 @@ def test_noise_for_less_than_a_unit_moves_is_refused(design: Design) -> None:
     ):
         with pytest.raises((InvariantError, PrivetError)):
             replace(measure, **fields).verify(one.scan)
+
+
+def test_noise_of_plain_sums_is_refused_where_products_are_summed() -> None:
+    """An engine would sum squares of up to 25 under the noise of a sum of up to 5."""
+    schema = Design("rows", "add-remove", PURE, None, "g").schema
+    query = Query("d", (), (AggregateCall("s", "sum", ColumnRef("b")),), None, ())
+    plan = make_plan(query, {"d": schema}, spend=PURE)
+    verify(plan, {"d": schema})
+    one = plan.passes[0]
+    squared = replace(one, scan=replace(one.scan, products=Products(((0, 0),))))
+    with pytest.raises(InvariantError, match="products"):
+        verify(replace(plan, passes=(squared,)), {"d": schema})
 
 
 def test_levels_that_may_stand_together_count_each_by_itself() -> None:

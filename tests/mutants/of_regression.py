@@ -20,6 +20,7 @@ MUTANTS: list[Mutant] = [
         ("total * Fraction(_rows_of(scan) * scan.schema.unit.touches) ** power", "total"),
         ("scan.schema.unit.touches", "1"),
     ),
+    *of("planner.stability:_given", MOVES, ("scan.products is not None", "False")),
     *of(
         "planner.moments:_in_a_box",
         MOVES,

@@ -118,6 +118,8 @@ def reach_of(scan: Scan) -> Fraction:
 
 def _given(total: Sum, scan: Scan) -> tuple[Fraction, Fraction]:
     """Return bounds on the L1 norm, and the L2 norm squared, of what one unit gives to all cells."""
+    if scan.products is not None:
+        raise InvariantError("an engine sums the products of a scan's sums instead of these, and they move further")
     most = Fraction(total.most)
     match scan.bounding:
         case Once():
