@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 _LESS = 1 - 1e-6
 """A total variance is less than another where it is less than this part of it."""
 
+_LEAST = 1e-60
+"""Variances below this are all alike."""
+
 _PARTS = 8
 """Shares of the price are whole numbers of such parts of that of a question by itself."""
 
@@ -329,7 +332,8 @@ def variance_of(plan: Plan, power: int = 0) -> float:
 def _made_to_agree(levels: Levels, power: int) -> float:
     sizes = dict(enumerate(map(len, key_values(levels))))
     several = zip(levels.query.levels, levels.plans, strict=True)
-    variances = {axes: _of_reading(plan.readings[0], plan, power) for axes, plan in several}
+    # what is compared are ratios of these: where there is hardly any noise, each level has as little
+    variances = {axes: max(_of_reading(plan.readings[0], plan, power), _LEAST) for axes, plan in several}
     found = noise_of({axis: sizes[axis] for axes in variances for axis in axes}, variances)
     return sum(found[axes].variance(variances) for axes in levels.query.levels)
 

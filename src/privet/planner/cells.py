@@ -342,6 +342,8 @@ class _Asked:
         """Return the value that is grouped by, from the number of its atom."""
         atoms = self.axes[place].atoms
         values = [(number, atoms[number].value[0]) for number in self.allowed[place]]
+        if len(values) == 1:
+            return Literal(values[0][1])
         cases = [
             part for number, value in values[:-1] for part in (Call("equal", (cell, Literal(number))), Literal(value))
         ]

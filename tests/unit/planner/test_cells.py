@@ -266,6 +266,25 @@ def test_several_groupings_are_counted_as_by_themselves(asked: list[str]) -> Non
         assert len(session.history()) == 2
 
 
+def test_one_group_of_several_is_read_from_shared_cells() -> None:
+    """What was charged can be read, also where a question leaves one value of a key alone."""
+    asked = ["SELECT sex, COUNT(*) AS n FROM t WHERE sex <> 'f' GROUP BY sex", GROUPS[1], "SELECT COUNT(*) AS n FROM t"]
+    limit = Contribution(groups=1, rows=10)
+    with opened(PURE, Person("who"), contribution=limit) as session:
+        batch = session.plan_all(asked, epsilon=400)
+        assert batch.gains
+        one, several, _ = session.run_all(batch)
+        assert one["sex"].values == ("m",)
+        counts = dict(zip(several["sex"].values, several["n"].values, strict=True))
+        assert one["n"].values[0] == pytest.approx(counts["m"])
+
+
+@pytest.mark.parametrize("epsilon", [10**3, 10**6])
+def test_several_groupings_with_hardly_any_noise_are_planned(epsilon: int) -> None:
+    with opened() as session:
+        assert len(session.plan_all([CUBE], epsilon=epsilon).plans) == 1
+
+
 @pytest.mark.parametrize("budget", [PURE, RHO], ids=["laplace", "gaussian"])
 def test_several_groupings_have_less_noise_than_one_by_one(budget: Budget) -> None:
     """The ratio is that of the variances as they are once levels agree; the cost is the same."""
