@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
 
 from privet.answer import Answer
 from privet.core.errors import BadParameter, RequestError
@@ -20,7 +19,7 @@ from privet.query.frame import Frame, Result, count
 from privet.query.nodes import Query
 from privet.query.terms import col
 
-from .counted_tables import counted_how, declared_values, noisy_table, rows_of_each
+from .counted_tables import check_released, counted_how, declared_values, noisy_table, released_values, rows_of_each
 from .hypothesis import Hypothesis
 
 
@@ -35,12 +34,9 @@ class TableHypothesis(Hypothesis):
                 raise RequestError(f"{key.name} has one declared value only, so there is nothing to compare")
 
     def check_plan(self, plan: Plan) -> None:
-        """Raise `RequestError` where people are bounded in a way that no test can allow for."""
+        """Raise `RequestError` where people are bounded in a way that no test can allow for, or nothing is compared."""
         rows_of_each(plan)
-
-
-def _declared(answer: Answer) -> tuple[tuple[Any, ...], ...]:
-    return declared_values(answer.plan.query, answer.plan.passes[0].scan.schema)
+        check_released(plan)
 
 
 @dataclass(frozen=True)
@@ -88,11 +84,22 @@ class GoodnessOfFit(TableHypothesis):
             listed = ", ".join(map(str, declared))
             raise BadParameter("shares", ", ".join(map(str, self.shares)), f"a share for each declared value: {listed}")
 
+    def check_plan(self, plan: Plan) -> None:
+        """Raise `RequestError` where a condition rules out a value that has a share."""
+        super().check_plan(plan)
+        left = set(map(str, released_values(plan)[0]))
+        missing = [str(value) for value in self.shares if str(value) not in left]
+        if missing:
+            raise RequestError(
+                f"the condition rules out {self.column} = {missing[0]}, which has a share under the hypothesis; choose "
+                f"rows by other columns"
+            )
+
     def conclude(self, answer: Answer, confidence: float) -> Finding:
         """Return the test of the released counts, in the order in which the values are declared."""
         import numpy as np
 
-        labels = _declared(answer)
+        labels = released_values(answer.plan)
         named = {str(value): positive(share, "shares") for value, share in self.shares.items()}
         shares = np.array([float_near(named[str(value)]) for value in labels[0]])
         found = finding_of_table(noisy_table(answer, labels), shares, method=self.method, confidence=confidence)
@@ -135,7 +142,7 @@ class Independence(TableHypothesis):
 
     def conclude(self, answer: Answer, confidence: float) -> Finding:
         """Return the test of the released table."""
-        table = noisy_table(answer, _declared(answer))
+        table = noisy_table(answer, released_values(answer.plan))
         found = finding_of_table(table, None, method=self.method, confidence=confidence)
         hypothesis = f"{self.first} and {self.second} are independent"
         return replace(found, hypothesis=hypothesis, notes=(*found.notes, *counted_how(answer.plan)))
@@ -190,7 +197,7 @@ class EqualProportions(TableHypothesis):
 
     def conclude(self, answer: Answer, confidence: float) -> Finding:
         """Return the test of the released table, with the share of each group."""
-        labels = _declared(answer)
+        labels = released_values(answer.plan)
         table = noisy_table(answer, (labels[0], (True, False)))
         found = finding_of_table(table, None, method=self.method, confidence=confidence)
         names = [f"{self.by} = {value}" for value in labels[0]]

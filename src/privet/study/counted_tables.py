@@ -40,6 +40,32 @@ def declared_values(query: Query, schema: Schema) -> Labels:
     return tuple(found)
 
 
+def released_values(plan: Plan) -> Labels:
+    """Return the values of each key of a question that a plan releases groups of, NULL left out.
+
+    They are fewer than the declared ones where a condition on keys rules some out.
+
+    Guarantee: reads the plan alone.
+    """
+    known = {key.expression: key.values or () for key in plan.groups}
+    return tuple(tuple(one for one in known[key.expression] if one is not None) for key in plan.query.keys)
+
+
+def check_released(plan: Plan) -> None:
+    """Refuse a plan that leaves fewer than two values of a key, or releases some pairs of values and others not."""
+    for key, values in zip(plan.query.keys, released_values(plan), strict=True):
+        if len(values) < 2:
+            raise RequestError(
+                f"the condition leaves fewer than two values of {key.name}, so there is nothing to compare; choose "
+                f"rows by other columns"
+            )
+    if plan.passes[0].scan.cells is not None:
+        raise RequestError(
+            "the condition rules out some combinations of the values that are compared; choose rows by other columns, "
+            "or by each of these columns alone"
+        )
+
+
 def rows_of_each(plan: Plan) -> int:
     """Return how many rows one person counts with at most, and refuse counts that have no such limit.
 

@@ -21,12 +21,14 @@ from privet.inference.effects import effect_interval
 from privet.inference.equation import Equation
 from privet.inference.finding import Finding
 from privet.inference.several_means import all_equal
+from privet.planner.plan import Plan
 from privet.query.frame import Frame, Result
 from privet.query.functions import typed
 from privet.query.nodes import Query
 from privet.query.terms import Term, col, mean, var
 from privet.results.population import PopulationReader
 
+from .counted_tables import released_values
 from .hypothesis import Hypothesis
 
 if TYPE_CHECKING:
@@ -234,16 +236,24 @@ class MeansTest(_OfMeans):
             raise RequestError(f"the values of {self.by} are not declared; declare it as a category")
         if len(declared) < 2:
             raise RequestError(f"{self.by} has one value only, and means are compared between two or more")
-        unknown = set(self.groups or ()) - set(map(str, declared))
+        unknown = set(self.groups or ()) - {str(value) for value in declared if value is not None}
         if unknown:
             raise BadParameter("groups", min(unknown), f"declared values of {self.by}: {', '.join(map(str, declared))}")
+
+    def check_plan(self, plan: Plan) -> None:
+        """Raise `RequestError` where a condition rules out a group that is compared, or leaves one alone."""
+        left = [str(value) for value in released_values(plan)[0]]
+        missing = [name for name in self.groups or () if name not in left]
+        if missing or len(left) < 2:
+            ruled = f"rules out {self.by} = {missing[0]}" if missing else f"leaves fewer than two values of {self.by}"
+            raise RequestError(f"the condition {ruled}, and means are compared; choose rows by other columns")
 
     def conclude(self, answer: Answer, confidence: float) -> Finding:
         """Return the test of two means, or the analysis of variance of several."""
         reader = _reader(answer, confidence)
-        names = [str(value) for value in answer[self.by].values]
-        wanted = list(names if self.groups is None else self.groups)
-        rows = [names.index(name) for name in wanted]
+        named = {str(value): row for row, value in enumerate(answer[self.by].values) if value is not None}
+        wanted = list(named if self.groups is None else self.groups)
+        rows = [named[name] for name in wanted]
         means, _, _ = reader.equation(_MEAN, len(rows))
         spreads, _, _ = reader.equation(_SPREAD, len(rows))
         means, spreads = means.at(rows), spreads.at(rows)

@@ -6,18 +6,19 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from privet.answer import Answer
-from privet.core.errors import BadParameter
+from privet.core.errors import BadParameter, RequestError
 from privet.core.given import plain_text
 from privet.core.numbers import Number, positive
 from privet.core.schema import Schema
 from privet.inference.finding import Finding
 from privet.inference.rank_tests import finding_of_ranks
+from privet.planner.plan import Plan
 from privet.query.frame import Frame, Result, count
 from privet.query.nodes import Query
 from privet.query.terms import col
 
 from .chi_squared import TableHypothesis
-from .counted_tables import counted_how, declared_values, noisy_table
+from .counted_tables import counted_how, declared_values, noisy_table, released_values
 
 
 @dataclass(frozen=True)
@@ -75,9 +76,17 @@ class SameRanks(TableHypothesis):
         if self.groups is not None and not set(self.groups) <= set(declared):
             raise BadParameter("groups", ", ".join(self.groups), f"two of the groups: {', '.join(declared)}")
 
+    def check_plan(self, plan: Plan) -> None:
+        """Raise `RequestError` where a condition rules out a group that is compared."""
+        super().check_plan(plan)
+        left = set(map(str, released_values(plan)[0]))
+        missing = [group for group in self.groups or () if group not in left]
+        if missing:
+            raise RequestError(f"the condition rules out the group {missing[0]}; choose rows by other columns")
+
     def conclude(self, answer: Answer, confidence: float) -> Finding:
         """Return the test of the two released histograms."""
-        groups, bins = declared_values(answer.plan.query, answer.plan.passes[0].scan.schema)
+        groups, bins = released_values(answer.plan)
         first, second = (
             groups if self.groups is None else (next(one for one in groups if str(one) == name) for name in self.groups)
         )

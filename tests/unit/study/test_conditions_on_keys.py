@@ -1,0 +1,77 @@
+"""Tests of rows that a condition on the compared columns chooses: of the groups that are released, or refused."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from privet.core.budget import Pure
+from privet.core.errors import RequestError
+from privet.core.schema import Table, category, integer
+from privet.core.unit import Rows
+from privet.query.terms import Term, col
+from privet.session import Session
+from privet.study import EqualProportions, GoodnessOfFit, Hypothesis, Independence, MeansTest, SameRanks
+
+COLUMNS = {
+    "ward": category(["a", "b", "c"], nullable=True),
+    "sex": category(["f", "m"]),
+    "age": integer(0, 99),
+    "word": category(["None", "x"], nullable=True),
+}
+WARD, SEX = col("ward"), col("sex")
+EVEN = GoodnessOfFit("ward", {"a": 0.25, "b": 0.25, "c": 0.5})
+BOTH = Independence("ward", "sex")
+
+
+def opened() -> Session:
+    many = range(600)
+    data = {
+        "ward": [["a", "b", "c", None][place % 4] for place in many],
+        "sex": ["fm"[place // 4 % 2] for place in many],
+        "age": [place % 100 for place in many],
+        "word": [[None, "None", "x"][place % 3] for place in many],
+    }
+    return Session({"t": Table(pa.table(data), unit=Rows(), columns=COLUMNS)}, budget=Pure(epsilon=10**6))
+
+
+@pytest.mark.parametrize(
+    ("hypothesis", "where"),
+    [
+        (EVEN, WARD == "a"),
+        (EVEN, WARD != "a"),
+        (EVEN, WARD.is_null()),
+        (BOTH, WARD == "a"),
+        (BOTH, WARD.is_null()),
+        (BOTH, (WARD == "a") | (SEX == "f")),
+        (EqualProportions("ward", "a", by="sex"), WARD == "b"),
+        (EqualProportions("ward", "a", by="sex"), SEX == "f"),
+        (SameRanks("age", by="ward", groups=("a", "b"), width=10), WARD != "a"),
+        (SameRanks("age", by="sex", width=10), col("age") < 10),
+        (MeansTest("age", by="ward", groups=("a", "b")), WARD != "a"),
+        (MeansTest("age", by="ward"), WARD == "a"),
+        (MeansTest("age", by="ward"), WARD.is_null()),
+    ],
+    ids=repr,
+)
+def test_a_condition_that_leaves_nothing_to_compare_is_refused_before_the_charge(
+    hypothesis: Hypothesis, where: Term
+) -> None:
+    with opened() as session:
+        with pytest.raises(RequestError, match="the condition"):
+            session.test(session.table("t").where(where), hypothesis, epsilon=1)
+        assert not session.history()
+
+
+def test_values_that_a_condition_rules_out_are_no_rows_of_zeros() -> None:
+    with opened() as session:
+        found = session.test(session.table("t").where(WARD != "a"), BOTH, epsilon=1000)
+        assert found.degrees == 1
+        ranks = SameRanks("age", by="sex", width=10)
+        assert session.test(session.table("t").where(col("age") < 50), ranks, epsilon=1000).estimate.low < 0.5
+
+
+def test_null_is_no_group_of_means() -> None:
+    with opened() as session:
+        found = session.test("t", MeansTest("age", by="word"), epsilon=1000)
+        assert [name for name in found.estimates if name.startswith("mean in")] == ["mean in None", "mean in x"]
