@@ -19,7 +19,15 @@ from privet.query.frame import Frame, Result, count
 from privet.query.nodes import Query
 from privet.query.terms import col
 
-from .counted_tables import check_released, counted_how, declared_values, noisy_table, released_values, rows_of_each
+from .counted_tables import (
+    check_released,
+    counted_how,
+    declared_values,
+    noisy_table,
+    released_values,
+    rows_of_each,
+    table_of_two,
+)
 from .hypothesis import Hypothesis
 
 
@@ -142,8 +150,7 @@ class Independence(TableHypothesis):
 
     def conclude(self, answer: Answer, confidence: float) -> Finding:
         """Return the test of the released table."""
-        table = noisy_table(answer, released_values(answer.plan))
-        found = finding_of_table(table, None, method=self.method, confidence=confidence)
+        found = finding_of_table(table_of_two(answer), None, method=self.method, confidence=confidence)
         hypothesis = f"{self.first} and {self.second} are independent"
         return replace(found, hypothesis=hypothesis, notes=(*found.notes, *counted_how(answer.plan)))
 
@@ -199,7 +206,7 @@ class EqualProportions(TableHypothesis):
         """Return the test of the released table, with the share of each group."""
         labels = released_values(answer.plan)
         table = noisy_table(answer, (labels[0], (True, False)))
-        found = finding_of_table(table, None, method=self.method, confidence=confidence)
+        found = finding_of_table(table_of_two(answer), None, method=self.method, confidence=confidence)
         names = [f"{self.by} = {value}" for value in labels[0]]
         shares = share_intervals(table.counts, table.noise, each=table.each, confidence=confidence, names=names)
         if len(names) == 2:

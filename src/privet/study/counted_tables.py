@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from privet.answer import Answer
@@ -49,6 +50,18 @@ def released_values(plan: Plan) -> Labels:
     """
     known = {key.expression: key.values or () for key in plan.groups}
     return tuple(tuple(one for one in known[key.expression] if one is not None) for key in plan.query.keys)
+
+
+def table_of_two(answer: Answer) -> NoisyTable:
+    """Return the released counts of two keys in the order of the plan's groups.
+
+    Guarantee: whichever key a question names first, the table is the same, and so are the points of a simulation: the
+    order in which columns are named chooses no p-value.
+    """
+    expressions = [key.expression for key in answer.plan.query.keys]
+    first, second = (expressions.index(key.expression) for key in answer.plan.groups)
+    found = noisy_table(answer, released_values(answer.plan))
+    return found if first < second else replace(found, counts=found.counts.T.copy())
 
 
 def check_released(plan: Plan) -> None:

@@ -274,7 +274,9 @@ class MeansTest(_OfMeans):
                 method=_METHOD if two_sided else f"two one-sided tests; {_METHOD}",
                 assumptions=(*assumptions, _NORMAL),
             )
-        test = all_equal(means, digest=answer.receipt.digest)
+        # in the order of the answer: that in which groups are named chooses no p-value
+        in_order = means.at(sorted(range(len(rows)), key=rows.__getitem__))
+        test = all_equal(in_order, digest=answer.receipt.digest)
         method = "least weighted squares over the common mean, by the joint law of the noise and of sampling"
         return Finding(
             name="Analysis of variance",

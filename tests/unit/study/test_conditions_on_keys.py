@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
 
@@ -75,3 +77,28 @@ def test_null_is_no_group_of_means() -> None:
     with opened() as session:
         found = session.test("t", MeansTest("age", by="word"), epsilon=1000)
         assert [name for name in found.estimates if name.startswith("mean in")] == ["mean in None", "mean in x"]
+
+
+def test_the_order_in_which_columns_are_named_chooses_no_p_value() -> None:
+    how: Any = {"method": "projected-simulated"}
+    with opened() as session:
+        one = session.test("t", Independence("ward", "sex", **how), epsilon=0.02)
+        for other in (Independence("sex", "ward", **how), Independence("ward", "sex", **how)):
+            assert session.test("t", other, epsilon=0.02).p_value == one.p_value
+        assert len(session.history()) == 1
+        share = EqualProportions("ward", "a", by="sex", **how)
+        rows = session.table("t").select("sex", is_a=WARD == "a")
+        found = {
+            session.test(*asked, epsilon=0.02).p_value
+            for asked in (("t", share), (rows, Independence("is_a", "sex", **how)))
+        }
+        assert len(found) <= len(session.history()) - 1  # no more than releases
+
+
+def test_the_order_in_which_groups_are_named_chooses_no_p_value() -> None:
+    with opened() as session:
+        found = {
+            session.test("t", MeansTest("age", by="ward", groups=groups), epsilon=0.2).p_value
+            for groups in (("a", "b", "c"), ("c", "a", "b"), ("b", "c", "a"))
+        }
+        assert len(found) == len(session.history()) == 1
