@@ -972,4 +972,4 @@ def test_every_ledger_passes_its_suite(name: str, tmp_path: Path) -> None:
         kind = SqliteLedger if name == "sqlite" else JsonLinesLedger
         return kind(tmp_path / f"{next(numbers)}.ledger", budget)
 
-    assert len(check_ledger(make).held) == 13
+    assert len(check_ledger(make).held) == 14

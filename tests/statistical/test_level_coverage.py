@@ -116,7 +116,7 @@ def test_levels_that_agree_are_more_accurate_than_each_alone() -> None:
     columns = {"u": integer(), "g": category(["a", "b", "c", "d"]), "h": integer(0, 2)}
     tables = {"d": Schema(unit=Person("u"), columns=columns, contribution=Contribution(groups=2, rows=1))}
     query = parse("SELECT g, h, COUNT(*) AS n FROM d GROUP BY ROLLUP (g, h)", tables)
-    batch = make_batch([query], tables, spend=CASES[0].spend, weights=[1])
+    batch = make_batch([query], tables, spend=CASES[0].spend, weights=[1], shared=False)
     (plan,) = batch.plans
     assert isinstance(plan, Levels)
     exacts = [SealedSums({}) for _ in batch.releases]

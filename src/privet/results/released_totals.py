@@ -12,6 +12,7 @@ from privet.core.numbers import Number, open_probability
 from .released_counts import CountTable, ReleasedCounts
 
 if TYPE_CHECKING:
+    from privet.core.event import Floats
     from privet.strategy import Workload
 
 
@@ -66,8 +67,9 @@ class RunningTotals(ReleasedCounts):
 
         level = float(open_probability(confidence, "confidence"))
         found = self._answers(self._workload(), confidence)
+        values = self._rising(found.values) if self.nonnegative else found.values
         scaled = Answers(
-            found.values * self.unit,
+            values * self.unit,
             found.low * self.unit,
             found.high * self.unit,
             found.plain * self.unit,
@@ -81,6 +83,21 @@ class RunningTotals(ReleasedCounts):
         while name in self.names:
             name += "_"
         return TotalsTable((*keys, self._series(name, scaled, self._order())), level, self._notes(level))
+
+    def _rising(self, values: Floats) -> Floats:
+        """Return the nearest totals that never fall, in each group: neighbours that do are averaged.
+
+        Such totals are no further from the truth, which rises too. Their intervals stay those of single totals.
+        """
+        import numpy as np
+
+        sizes = list(self.measure.strategy.shape)
+        sizes[self.axes[0]] = self._steps
+        tables = np.moveaxis(values.reshape(sizes).copy(), self.axes[0], 0)
+        columns = tables.reshape(self._steps, -1)
+        for place in range(columns.shape[1]):
+            columns[:, place] = _isotonic(columns[:, place])
+        return np.moveaxis(columns.reshape(tables.shape), 0, self.axes[0]).reshape(values.shape)
 
     @property
     def _steps(self) -> int:
@@ -126,3 +143,19 @@ class RunningTotals(ReleasedCounts):
         groups = f" in each {' and '.join(self.names[1:])}" if len(self.names) > 1 else ""
         what = f"Running totals by {self.names[0]}{groups}, over {self._steps:,} steps."
         return [self._facts(), f"{what} Use .totals(), .to_pandas(), .plot()."]
+
+
+def _isotonic(values: Floats) -> Floats:
+    """Return the rising numbers with the least squared distance to some: pools of neighbours that fall are averaged."""
+    import numpy as np
+
+    means: list[float] = []
+    sizes: list[int] = []
+    for value in values:
+        mean, size = float(value), 1
+        while means and means[-1] > mean:
+            before, many = means.pop(), sizes.pop()
+            mean, size = (before * many + mean * size) / (many + size), many + size
+        means.append(mean)
+        sizes.append(size)
+    return np.repeat(np.array(means), sizes)

@@ -192,7 +192,7 @@ def test_a_command_that_two_packages_register_is_refused(folder: Path) -> None:
 
 def test_names_that_could_move_a_cursor_are_not_listed(folder: Path) -> None:
     install(folder, "above", {"ser\x1bve": "above_module:serve", "Serve It": "above_module:serve"}, SERVE)
-    assert cli.registered().keys() <= {"stream"}  # which Privet registers itself
+    assert cli.registered().keys() <= {"stream", "survey"}  # which Privet registers itself
 
 
 def test_what_help_tells_of_commands_of_higher_packages_is_what_they_tell() -> None:

@@ -784,6 +784,6 @@ def test_a_step_writes_only_the_people_that_it_has(ledger: MemoryLedger, folder:
         stream.step(rows=[Arrival(1, person="very last")])
         final = (folder / PEOPLE).read_bytes()
         changed = sum(after[at : at + 4096] != final[at : at + 4096] for at in range(0, len(final), 4096))
-        assert changed <= 6
+        assert changed <= 12  # where a page of the index splits, its neighbours and their parents change too
         assert stream.values()[-1, 0] == pytest.approx(5003)
         stream.verify()
