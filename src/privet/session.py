@@ -1070,6 +1070,8 @@ class Session:
             )
             # each test is read from a release of its own, not from what a finer one of another adds up to
             batch = batch if batch.before is None else batch.before
+            for hypothesis, plan in zip(family.hypotheses, batch.plans, strict=True):
+                hypothesis.check_plan(plan)
             return conclude_family(family, self.run_all(batch, key=key), batch.cost(), level)
 
     def _rows_of(self, table: str | Frame) -> Frame:

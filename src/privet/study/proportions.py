@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -24,6 +25,7 @@ from privet.inference.share_tests import (
 )
 from privet.mechanisms.laws import DiscreteLaplace, NoiseLaw
 from privet.planner.measurements import Measurement
+from privet.planner.plan import Plan
 from privet.query.frame import Frame, Result, col, count, when
 from privet.query.functions import typed
 from privet.query.nodes import Query
@@ -89,6 +91,10 @@ class Proportion(Hypothesis):
         """Raise `RequestError` where one person could count more than once."""
         _check_people(schema, self.people)
 
+    def check_plan(self, plan: Plan) -> None:
+        """Raise `RequestError` where conditions decide who meets that of the test, so that nothing is counted."""
+        _check_counted(plan)
+
     def conclude(self, answer: Answer, confidence: float) -> Finding:
         """Return the test of the released counts; its uniform number is fixed by the question's digest."""
         if self.people is None:
@@ -97,7 +103,8 @@ class Proportion(Hypothesis):
             counted = CountedShare(near_count(found[_YES].released), law, misses=near_count(found[_NO].released))
             finding = conclude_unknown(counted, self._test, confidence, what=self._what)
         else:
-            (row,) = answer.measurements()
+            # questions of a family may share a release, which then has the counts of others, too
+            (row,) = [row for row in answer.measurements() if row.columns]
             law = _law(row)
             part = uniform_part(answer.receipt.digest)
             seen = SeenCount(near_count(row.released), part, part)
@@ -180,9 +187,13 @@ class TwoProportions(Hypothesis):
             listed = ", ".join(map(str, declared))
             raise BadParameter("groups", ", ".join(map(str, self.groups)), f"two of the declared values: {listed}")
 
+    def check_plan(self, plan: Plan) -> None:
+        """Raise `RequestError` where conditions rule out a group, or decide who meets that of the test."""
+        _check_counted(plan, self.groups)
+
     def conclude(self, answer: Answer, confidence: float) -> Finding:
         """Return the test of the released counts of both groups."""
-        found = {(row.group[self.by], row.group.get(_HAS)): row for row in answer.measurements()}
+        found = {(row.group[self.by], row.group.get(_HAS)): row for row in answer.measurements() if row.columns}
         sides = []
         for place, group in enumerate(self.groups):
             if self.people is not None:
@@ -218,6 +229,20 @@ def _law(row: Measurement) -> NoiseLaw:
 def _noted(finding: Finding, answer: Answer) -> Finding:
     person = person_column(answer.plan.passes[0].scan.schema.unit)
     return finding if person is None else replace(finding, assumptions=(*finding.assumptions, _ONE_ROW))
+
+
+def _check_counted(plan: Plan, groups: Sequence[Any] = ()) -> None:
+    """Refuse a plan that does not count all that a test reads: some of it is known to be nobody."""
+    known = {key.expression: key.values or () for key in plan.groups}
+    several = [known[key.expression] for key in plan.query.keys]
+    by, has = (several[0], several[1:]) if groups else ((), several)
+    missing = [one for one in groups if one not in by]
+    decided = any(not {_YES, _NO} <= {*values} for values in has)
+    if missing or decided or (groups and plan.passes[0].scan.cells is not None):
+        raise RequestError(
+            "by declared facts and the condition on rows, some of the people whom this test compares cannot be there, "
+            "so that nothing is to be tested; choose rows by other columns, or test another condition"
+        )
 
 
 def _check_people(schema: Schema, people: int | None) -> None:

@@ -13,7 +13,17 @@ from privet.core.schema import Table, category, integer
 from privet.core.unit import Rows
 from privet.query.terms import Term, col
 from privet.session import Session
-from privet.study import EqualProportions, GoodnessOfFit, Hypothesis, Independence, MeansTest, SameRanks
+from privet.study import (
+    EqualProportions,
+    Family,
+    GoodnessOfFit,
+    Hypothesis,
+    Independence,
+    MeansTest,
+    Proportion,
+    SameRanks,
+    TwoProportions,
+)
 
 COLUMNS = {
     "ward": category(["a", "b", "c"], nullable=True),
@@ -102,3 +112,37 @@ def test_the_order_in_which_groups_are_named_chooses_no_p_value() -> None:
             for groups in (("a", "b", "c"), ("c", "a", "b"), ("b", "c", "a"))
         }
         assert len(found) == len(session.history()) == 1
+
+
+@pytest.mark.parametrize("family", [False, True], ids=["alone", "in a family"])
+@pytest.mark.parametrize(
+    ("hypothesis", "where"),
+    [
+        (Proportion("age > 50", equals=0.3), col("age") > 60),
+        (Proportion("age > 50", equals=0.3), col("age") < 40),
+        (TwoProportions("age > 50", by="sex", groups=("f", "m")), col("age") > 60),
+        (TwoProportions("age > 50", by="ward", groups=("a", "b")), WARD == "a"),
+        (TwoProportions("age > 50", by="ward", groups=("a", "b"), people=(9, 9)), WARD.is_null()),
+        (TwoProportions("age > 50", by="sex", groups=("f", "m")), (SEX == "f") | (col("age") > 60)),
+        (EVEN, WARD == "a"),
+        (MeansTest("age", by="ward"), WARD == "a"),
+    ],
+    ids=repr,
+)
+def test_people_who_cannot_be_there_are_refused_before_the_charge(
+    hypothesis: Hypothesis, where: Term, family: bool
+) -> None:
+    with opened() as session:
+        rows = session.table("t").where(where)
+        ask: Any = session.test_all if family else session.test
+        asked: Any = Family((hypothesis, hypothesis)) if family else hypothesis
+        with pytest.raises(RequestError, match="condition"):
+            ask(rows, asked, epsilon=1)
+        assert not session.history()
+
+
+def test_shares_of_known_numbers_of_people_stand_together_in_a_family() -> None:
+    older, old = (Proportion(f"age >= {age}", equals=0.5, people=600) for age in (50, 90))
+    with opened() as session:
+        found = session.test_all("t", Family((older, old)), epsilon=1000)
+        assert [round(one.statistic or 0) for one in found.findings] == [300, 60]
