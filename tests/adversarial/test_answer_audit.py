@@ -22,6 +22,7 @@ QUESTIONS = {
         for name, entry in AGGREGATES.items()
         if entry.plain
     },
+    "regr_intercept": "regr_intercept(1 - x, x)",
     "count_distinct": "count(DISTINCT x)",
     "median": "median(x)",
     "quantile": "quantile(x, 0.25)",

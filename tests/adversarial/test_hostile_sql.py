@@ -101,7 +101,7 @@ def test_extremes_are_released_as_quantiles_and_never_exactly(entry: dict[str, s
 def test_groupings_are_released_each_for_itself_and_declared_keys_are_all_answered(entry: dict[str, str]) -> None:
     query = ask(entry["sql"])
     spend = Spend(Fraction(1), Fraction(0), None, Fraction(0))
-    batch = make_batch([query], TABLES, spend=spend, weights=[1])
+    batch = make_batch([query], TABLES, spend=spend, weights=[1], shared=False)
     assert len(batch.releases) == len(query.levels) == 2
     assert batch.event.pure() <= 1
     for plan in batch.releases:
