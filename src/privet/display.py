@@ -28,6 +28,8 @@ _NARROWEST = 40
 _GAP = 2
 _MOST_DECIMALS = 12
 _BAR = 12
+_VAST = 1e15
+"""Numbers from here on, and as far below 1, are written with an exponent."""
 
 
 MARKS: Mapping[tuple[bool, bool], str] = {(False, False): "", (True, False): "≥", (False, True): "≤", (True, True): "≈"}
@@ -96,13 +98,17 @@ def shown_error(error: float) -> str:
     """Return an error as it is written: 720, 1,300 or 0.013."""
     if not math.isfinite(error):
         return str(error)
+    if error >= _VAST:
+        return f"{error_up(error):.2g}"
     up = Decimal(repr(error_up(error))).normalize()
     return f"{up:,f}"
 
 
 def shown_amount(amount: float) -> str:
-    """Return an amount in four significant digits, without an exponent: 33,940 or 0.1234."""
-    return f"{Decimal(f'{amount:.4g}'):,f}" if math.isfinite(amount) else str(amount)
+    """Return an amount in four significant digits, without an exponent if it is of some size: 33,940 or 0.1234."""
+    if not math.isfinite(amount) or abs(amount) >= _VAST or 0 < abs(amount) < 1 / _VAST:
+        return f"{amount:.4g}"
+    return f"{Decimal(f'{amount:.4g}'):,f}"
 
 
 def shown_estimate(value: float, error: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 import os
 import subprocess
 import sys
@@ -384,3 +385,16 @@ def test_equal_problems_of_a_file_are_printed_once_and_wrapped(tmp_path: Path, m
     assert lines[1].startswith("  lines 3, 7, 11: tables.t0, tables.t1, tables.t2: ")
     assert " ".join(made.output.split()).count("needs a limit") == 1
     assert max(map(len, lines[1:])) <= 80
+
+
+def test_vast_and_tiny_numbers_have_an_exponent() -> None:
+    from privet.display import shown_amount, shown_error
+
+    assert [shown_amount(one) for one in (1e300, 33_940.2, 0.12341, 0.0, 1e-20)] == [
+        "1e+300",
+        "33,940",
+        "0.1234",
+        "0",
+        "1e-20",
+    ]
+    assert [shown_error(one) for one in (3e200, 720.3, math.inf)] == ["3e+200", "730", "inf"]
