@@ -26,6 +26,7 @@ import pytest
 
 from privet.accounting.events import PureEvent
 from privet.core.budget import Pure
+from privet.core.division import Blocks
 from privet.core.errors import BudgetExceeded
 from privet.core.schema import Table, integer
 from privet.core.unit import Rows
@@ -128,7 +129,9 @@ def table() -> dict[str, Table]:
     sizes = {"wide": WIDE, "narrow": NARROW, "at": 100, "age": 1000}
     rows = {name: [row % size for row in range(3000)] for name, size in sizes.items()}
     columns = {name: integer(0, size - 1) for name, size in {**sizes, "at": 10**6}.items()}
-    return {"t": Table(pa.table(rows), unit=Rows(), columns=columns)}
+    # all but the first questions read the second block alone, and are charged to it
+    blocks = Blocks("at", edges=[0, 10, 10**6 + 1])
+    return {"t": Table(pa.table(rows), unit=Rows(), columns=columns, blocks=blocks)}
 
 
 def question(asker: int, index: int) -> str:
@@ -204,7 +207,7 @@ class Watch:
         self.keys: dict[str | None, str] = {}
         self.answers: dict[str, tuple[str, str]] = {}
         self.given = Fraction(0)
-        self.shared = self.draws = 0
+        self.shared = self.draws = self.to_blocks = 0
 
     def check(self) -> None:
         """Verify the ledger while others spend from it; raise `SystemExit` for anything shown or drawn unduly."""
@@ -241,6 +244,7 @@ class Watch:
             self.paid[record.digest, record.account] = written.number
             self.keys[record.key] = record.digest
             self.shared += record.shared is not None
+            self.to_blocks += record.blocks is not None
             if record.shared is None and record.digest in self.full:
                 raise SystemExit("the data set paid twice for one question")
             if record.shared is None:
@@ -295,6 +299,7 @@ def kill_at_random(folder: Path, rounds: int) -> dict[str, Any]:
         "charges": len(watch.full),
         "given": int(watch.given * PORTION),
         "shared": watch.shared,
+        "to blocks": watch.to_blocks,
         "answers": len(watch.answers),
         "draws": watch.draws,
     }
@@ -384,6 +389,7 @@ def drive(name: str, folder: Path, *numbers: int) -> dict[str, Any]:
 def test_killed_processes_leave_a_true_record(tmp_path: Path) -> None:
     found = drive("kill", tmp_path, 8)
     assert found["charges"] == found["given"]
+    assert found["to blocks"] > 0
     assert sum(found["hits"].values()) == 8
 
 
