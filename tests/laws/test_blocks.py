@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 
 import privet
+from privet.core.expression import Call, ColumnRef, Literal
+from privet.core.relation import Derive
 from privet.core.schema import Schema, Table
 from privet.engines.duckdb.engine import DuckDB
 from privet.execution.request import with_calendars
@@ -288,3 +290,22 @@ def test_retired_blocks_are_never_read() -> None:
         check_retired("d", tables)
     with pytest.raises(privet.RequestError, match="name no block"):
         with_blocks(parse("SELECT COUNT(*) AS n FROM d WHERE day < DATE '2025-01-10'", tables), tables)
+
+
+def test_every_place_of_a_table_reads_the_blocks_of_all() -> None:
+    tables = {"d": schema_of("people", "add-remove", "party"), "names": NAMES.schema}
+    sides = [f"(SELECT who FROM d WHERE party = '{party}') AS {party}" for party in ("dem", "rep")]
+    sql = f"SELECT COUNT(*) AS n FROM {sides[0]} JOIN {sides[1]} ON dem.who = rep.who"
+    charged = blocks_read(with_blocks(parse(sql, tables), tables).table, tables)
+    assert charged is not None
+    assert charged.ranges == ((0, 2),)
+
+
+def test_conditions_on_renamed_columns_name_blocks() -> None:
+    tables = {"d": schema_of("rows", "add-remove", "party"), "names": NAMES.schema}
+    query = parse("SELECT COUNT(*) AS n FROM d WHERE party = 'dem'", tables)
+    columns = (("p", ColumnRef("party")), ("age", ColumnRef("age")))
+    above = replace(query, table=Derive("d", columns), where=Call("equal", (ColumnRef("p"), Literal("dem"))))
+    charged = blocks_read(with_blocks(above, tables).table, tables)
+    assert charged is not None
+    assert charged.ranges == ((0, 1),)

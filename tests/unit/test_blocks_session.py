@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from click.testing import CliRunner
 import privet
 from privet.cli import main
 from privet.core.errors import BudgetExceeded
+from privet.inference.levels import mixed
 from privet.ledger.memory import MemoryLedger
 
 pa = pytest.importorskip("pyarrow")
@@ -112,6 +114,8 @@ def test_the_interval_of_a_total_is_wider_than_one_and_narrower_than_their_sum()
         report = session.rolling("SELECT COUNT(*) AS n FROM visits", last=3, epsilon=0.1)
         halves = [high - value for high, value in zip(report["n"].high, report["n"].values, strict=True)]  # type: ignore[arg-type]
     assert max(halves[:3]) < halves[3] < sum(halves[:3])
+    scale = report["n"].error[0] / math.sqrt(2)  # type: ignore[index]
+    assert halves[3] == pytest.approx(mixed(((scale, 3),), 0.0).reach(0.05), rel=1e-3)
 
 
 def test_windows_pay_for_adjacent_blocks_and_people_for_all() -> None:
