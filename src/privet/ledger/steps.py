@@ -99,7 +99,7 @@ class StepKeeping:
 
         `draw` is called once the steps are admitted, with how far they have come and the text that is kept so far. What
         it returns is kept in the same transaction, and the entry is about the hash of it. So what is drawn there is
-        drawn for steps that are open, and whoever opens them again finds it.
+        drawn for steps that are open, and the next opener finds it.
         """
         hashed, last = _read_hash(state), _read_steps(after, upto)
         function(draw, "draw", "a function of how far the steps have come and of the text that is kept")
