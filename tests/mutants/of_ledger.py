@@ -674,7 +674,7 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "ledger.fold:BalanceFold._check_order",
-        f"laws/test_replay.py {TAMPERING}",
+        f"{ACCOUNTS} laws/test_replay.py {TAMPERING}",
         ("self._time is not None and written.time < self._time", "False"),
     ),
     *of(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 from dataclasses import replace
 from fractions import Fraction
@@ -17,7 +18,7 @@ from privet.core.event import Event
 from privet.ledger.account import make_cap, open_account, open_cap
 from privet.ledger.codec import START, Head, canonical, follow, link, read_amount, read_head, read_plain, write_amount
 from privet.ledger.entries import AccountOpened, Answered, Charged, Opened, Payment, Written, read_entry, write_entry
-from privet.ledger.fold import Checks
+from privet.ledger.fold import BalanceFold, Checks
 from privet.ledger.state import State, rules_only
 from privet.mechanisms import GaussianEvent, LaplaceEvent
 
@@ -167,6 +168,20 @@ def test_an_account_is_opened_once() -> None:
     rules_only(twice[:2])
     with pytest.raises(LedgerError, match="twice"):
         rules_only(twice)
+
+
+def test_time_does_not_go_back_in_a_replayed_history() -> None:
+    charge = read_entry(BODY)
+    opened = Written(1, charge.time, Opened("l", make_cap(Pure(epsilon=1), HALF), None, None))
+    for seconds in (0, -1):
+        fold = BalanceFold()
+        fold.add(Head(1, bytes(32)), opened)
+        later = Written(2, charge.time + datetime.timedelta(seconds=seconds), charge.record)
+        if seconds:
+            with pytest.raises(LedgerError, match="out of order"):
+                fold.add(Head(2, bytes(32)), later)
+        else:
+            fold.add(Head(2, bytes(32)), later)
 
 
 def add(checks: Checks, *entries: Written, state: State = OPENED) -> Checks:
