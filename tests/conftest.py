@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
+import postgres_server
+import pytest
 from hypothesis import settings
 
 # Two test processes on two cores: threads of linear algebra would wait for each other instead of computing.
@@ -12,3 +15,23 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 settings.register_profile("patient", deadline=None)
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.load_profile("repeatable" if os.environ.get("CI") else "patient")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> postgres_server.PostgresServer:
+    """A PostgreSQL server that the tests of one process share, without fsync. Not to be stopped."""
+    if (lacking := postgres_server.missing()) is not None:
+        pytest.skip(lacking)
+    return postgres_server.shared_server()
+
+
+@pytest.fixture
+def durable_postgres() -> Iterator[postgres_server.PostgresServer]:
+    """A PostgreSQL server of a test's own, with fsync, which it may kill and start again."""
+    if (lacking := postgres_server.missing()) is not None:
+        pytest.skip(lacking)
+    server = postgres_server.PostgresServer(fsync=True)
+    try:
+        yield server
+    finally:
+        server.remove()

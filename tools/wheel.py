@@ -50,6 +50,7 @@ USES = {
     "": DATA,
     "plot": PLOT,
     "frames": FRAMES,
+    "postgres": "import psycopg\n",
     "notebook": f"# cell\n{PLOT}{FRAMES}{CELL}",
     "docs": "import furo, myst_nb, sphinx, sphinx_copybutton\n",
     "dev": f"{PLOT}{FRAMES}import hypothesis, mypy, pyright, pytest, ruff\n",
