@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-import postgres_server
 import pytest
 from hypothesis import settings
+
+import postgres_server
 
 # Two test processes on two cores: threads of linear algebra would wait for each other instead of computing.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

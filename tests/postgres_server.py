@@ -1,7 +1,7 @@
 """A real PostgreSQL for tests: in a temporary folder, on a Unix socket, as an unprivileged user.
 
-`initdb` refuses root, so that root starts it as `postgres` or `nobody`. Where the server or psycopg is not installed, the
-fixtures of `conftest.py` skip and name what is missing.
+`initdb` refuses root, so that root starts it as `postgres` or `nobody`. Where the server or psycopg is not installed,
+the fixtures of `conftest.py` skip and name what is missing.
 """
 
 from __future__ import annotations
