@@ -19,7 +19,6 @@ from privet.core.relation import tables_of
 from privet.core.schema import AUTO, Contents, Contribution, Schema, read_contribution
 from privet.core.unit import person_column
 from privet.planner.batch import make_batch
-from privet.planner.groupings import Several
 from privet.planner.in_steps import InSteps, NextStep, share_of
 from privet.planner.keys import group_key, to_be_found
 from privet.planner.make import make_plan, private_schema, with_earlier
@@ -28,7 +27,7 @@ from privet.planner.public_plan import PublicPlan, is_about_public
 from privet.planner.rounds import plan_within
 from privet.planner.stability import Rule
 from privet.planner.target import read_target
-from privet.planner.touching import block_lines, with_blocks
+from privet.planner.touching import with_block_lines, with_blocks
 from privet.query.build import check_categories, check_view
 from privet.query.first import FirstValues
 from privet.query.frame import Result
@@ -198,13 +197,13 @@ def _plan_one(read: Read, options: AskOptions, catalog: Catalog, share: Spend | 
         batch = make_batch(
             [query], tables, spend=spend, weights=[1], bound=bound, contribution=contribution, shared=False
         )
-        return _told(batch.plans[0], tables), options
+        return with_block_lines(batch.plans[0], tables), options
     if options.within is None:
         if options.at_most is not None:
             raise RequestError("at_most= goes with within=; to say what an answer costs, say epsilon= or rho=")
         how = partial(make_plan, query, tables, spend=spend, bound=bound, contribution=contribution)
         made = with_earlier(partial(how, schema=known, covers=options.covers))
-        return _told(made, tables), options
+        return with_block_lines(made, tables), options
     if options.epsilon is not None or options.rho is not None:
         raise RequestError(
             "say how wide the answer may be (within), or what it may cost (epsilon, rho), not both; at_most= "
@@ -219,16 +218,7 @@ def _plan_one(read: Read, options: AskOptions, catalog: Catalog, share: Spend | 
         bound=bound,
         contribution=contribution,
     )
-    return _told(plan, tables), options
-
-
-def _told(plan: Plan, tables: Mapping[str, Schema]) -> Plan:
-    """Return a plan that also tells which blocks it reads, where a table is divided; of several releases, each does."""
-    if isinstance(plan, Several):
-        plans = tuple(_told(one, tables) for one in plan.plans)
-        return plan.again(plans) if any(one.told for one in plans) else plan
-    lines = block_lines(plan.query.table, tables)
-    return replace(plan, told=lines) if lines else plan
+    return with_block_lines(plan, tables), options
 
 
 def _refuse_measured(options: AskOptions) -> None:

@@ -15,6 +15,9 @@ from privet.query.nodes import Query
 from privet.query.regions import EVERY, FIRST, LAST, ValueSet, possible, regions_of
 from privet.query.shape import schema_of
 
+from .groupings import Several
+from .plan import Plan
+
 Regions = Mapping[str, ValueSet]
 """Of some columns, the values that a row must have to count at all."""
 
@@ -86,6 +89,15 @@ def block_lines(relation: Relation, tables: Mapping[str, Schema]) -> tuple[str, 
         f"are dropped, and intervals do not cover this."
     )
     return line, dropped
+
+
+def with_block_lines(plan: Plan, tables: Mapping[str, Schema]) -> Plan:
+    """Return a plan that also lists the blocks it reads, where a table is divided; of several releases, each does."""
+    if isinstance(plan, Several):
+        plans = tuple(with_block_lines(one, tables) for one in plan.plans)
+        return plan.again(plans) if any(one.told for one in plans) else plan
+    lines = block_lines(plan.query.table, tables)
+    return replace(plan, told=lines) if lines else plan
 
 
 _MEMBERS = {"rows": "rows", "people": "people", "windows": "windows that have rows"}
