@@ -15,7 +15,7 @@ from .core.estimate import COVERS, Covers
 from .core.given import check_cases, choice, function, given_name, is_a, listed
 from .core.links import followed
 from .core.numbers import Number, float_near, open_probability
-from .core.ports import Engine, Ledger, LedgerAdmin, Left
+from .core.ports import Engine, Ledger, LedgerAdmin, Left, OpensTables
 from .core.records import Entry
 from .core.schema import Contribution, Table
 from .display import (
@@ -132,7 +132,7 @@ class Session:
         budget: Budget | None = None,
         ledger: Ledger | None = None,
         account: str = "session",
-        engine: Engine | None = None,
+        engine: Engine | OpensTables | None = None,
         about: Collection[str] | None = None,
         time_step: Number | None = None,
         schema: str | None = None,
@@ -158,14 +158,21 @@ class Session:
         asked = owned if about is None else _names(about, owned)
         schemas = {name: schema for name, schema in owned.items() if name in asked}
         known_views = read_views({} if views is None else views, owned, schemas, read_schema(schema))
-        if engine is not None and not is_a(engine, Engine):
-            raise BadParameter("engine", type(engine).__name__, "an engine, such as DuckDB(tables)")
-        reads = DuckDB(tables) if engine is None else engine
         self._closing = ExitStack()
-        if engine is None:
-            self._closing.callback(reads.close)
+        reads = self._reads(tables, engine)
         self._catalog = Catalog(with_contents(schemas, reads), known_views, own, read_schema(schema))
         self._executor = Executor(self._catalog.schemas, reads, book, account, pace=pace)
+
+    def _reads(self, tables: Mapping[str, Table], engine: Engine | OpensTables | None) -> Engine:
+        """Return the engine that answers scans; one that is made here is closed with the session."""
+        opens = is_a(engine, OpensTables)
+        if engine is not None and not opens:
+            if not is_a(engine, Engine):
+                raise BadParameter("engine", type(engine).__name__, "an engine, such as DuckDB(tables)")
+            return cast(Engine, engine)
+        made = cast(OpensTables, engine).over(tables) if opens else DuckDB(tables)
+        self._closing.callback(made.close)
+        return made
 
     @property
     def ledger(self) -> Ledger:

@@ -952,6 +952,7 @@ OWN: dict[str, tuple[Make, ...]] = {
     "Ranges.prefix.high": (lambda: 30,),
     **{f"Session.{method}.norm": (lambda: 2, lambda: ("L1", 2)) for method in ("regress", "plan_regress")},
     "Regression.predict.rows": (lambda: {"ward": ["A"]},),
+    "privet.config.EngineLimits.kind": (lambda: "duckdb",),
     "privet.Blocks.column": (lambda: "ward",),
     "privet.Blocks.edges": (lambda: [0, 5, 9],),
     "privet.Blocks.length": (lambda: "1 month",),

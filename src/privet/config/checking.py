@@ -21,12 +21,11 @@ from privet.core.errors import PrivetError, RequestError, raise_alone
 from privet.core.links import followed
 from privet.core.schema import ColumnFacts, Schema, Table
 from privet.core.unit import Nobody, Person, Rows, Window, person_column
-from privet.engines.duckdb.inspection import inspect
 from privet.engines.duckdb.sources import DatabaseTable, paths_at
 from privet.engines.scan_sql.row_values import LITTLE, Excess
 
 from .declared import Config, check_config
-from .sessions import open_engine
+from .engine_kinds import inspect_sources, open_engine
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ class BadSources(RequestError):
 def check_sources(config: Config) -> Checked:
     """Return what is wrong with the sources: columns and types, numbers of rows and units, keys and links."""
     check_config(config)
-    found = {name: inspect(name, table) for name, table in config.tables.items()}
+    found = inspect_sources(config)
     problems = {name: one.problems for name, one in found.items()}
     links: tuple[str, ...] = ()
     excesses: Mapping[str, tuple[Excess, ...]] = {}

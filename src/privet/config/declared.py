@@ -11,6 +11,7 @@ from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
+from typing import Literal
 
 from privet.core.budget import Budget
 from privet.core.errors import BadParameter
@@ -151,6 +152,7 @@ class Analyst:
 class EngineLimits:
     """Public constants of the engine: memory, threads (None: all of the machine's) and seconds for one scan.
 
+    `kind` is the engine, DuckDB if left out.
     `scans` is the number of scans that run at once; None: as many as the machine has processors.
     `time_step` is the grid of seconds on which fresh answers are handed over; None: as soon as they are there.
 
@@ -164,6 +166,7 @@ class EngineLimits:
     scans: int | None = None
     timeout: Fraction = Fraction(TIMEOUT)
     time_step: Fraction | None = None
+    kind: Literal["duckdb"] = "duckdb"
 
     def __post_init__(self) -> None:
         read_fields(self)

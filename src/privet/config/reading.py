@@ -22,6 +22,7 @@ from privet.ledger.limits import KEYS_SHARE
 from privet.query.sql.names import read_schema
 
 from .declared import Analyst, Config, EngineLimits, LedgerPlace, Rules, above_zero, instant, part, path_in
+from .engine_kinds import ENGINES
 from .problems import BadConfig, Problem, Problems, Section, locate, nearest
 from .tables import read_tables, read_views
 
@@ -211,9 +212,16 @@ def _engine(root: Section) -> EngineLimits:
         scans=section.read("scans", lambda value: whole(value, "scans", least=1, most=1024), None),
         timeout=section.read("timeout", _seconds, positive(usual.timeout, "timeout")),
         time_step=section.read("time_step", read_step, None),
+        kind=section.read("kind", _engine_kind, usual.kind),
     )
     section.finish()
     return made
+
+
+def _engine_kind(value: object) -> Any:
+    if value not in ENGINES:
+        raise BadParameter("kind", value, f"the engine: {' or '.join(map(repr, ENGINES))}")
+    return value
 
 
 def _seconds(value: object) -> Fraction:

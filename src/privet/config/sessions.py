@@ -23,7 +23,6 @@ from privet.core.scan import Scan, SealedSums
 from privet.core.schema import ColumnFacts, Schema, Table
 from privet.core.unit import Link, person_column
 from privet.engines.dialects.duckdb import DUCKDB, TYPES
-from privet.engines.duckdb.engine import DuckDB
 from privet.engines.scan_sql.dialect import identifier, quoted
 from privet.ledger.memory import MemoryLedger
 from privet.ledger.sqlite.place import locate
@@ -31,6 +30,7 @@ from privet.ledger.sqlite.store import SqliteLedger
 from privet.session import Session
 
 from .declared import Config
+from .engine_kinds import OpenedEngine, open_engine
 from .reading import read_config
 from .tables import views_about
 
@@ -186,10 +186,10 @@ class LateEngine:
     Guarantee: private sources are opened by `check` and `scan` alone; the executor calls `check` before it charges.
     """
 
-    def __init__(self, tables: Mapping[str, Table], make: Callable[[Mapping[str, Table]], DuckDB]) -> None:
+    def __init__(self, tables: Mapping[str, Table], make: Callable[[Mapping[str, Table]], OpenedEngine]) -> None:
         self._tables, self._make = tables, make
         self._opening = threading.Lock()
-        self._opened: dict[bool, DuckDB] = {}
+        self._opened: dict[bool, OpenedEngine] = {}
         self._closed = False
 
     def check(self, scan: Scan) -> None:
@@ -215,7 +215,7 @@ class LateEngine:
             for engine in self._opened.values():
                 engine.close()
 
-    def _engine(self, *, public: bool) -> DuckDB:
+    def _engine(self, *, public: bool) -> OpenedEngine:
         with self._opening:
             if self._closed:
                 raise_alone(EngineError())
@@ -251,18 +251,6 @@ def needed_tables(config: Config, about: frozenset[str]) -> dict[str, Table]:
             waiting.append(unit.to)
         found.add(name)
     return {name: table for name, table in config.tables.items() if name in found}
-
-
-def open_engine(config: Config, tables: Mapping[str, Table]) -> DuckDB:
-    """Return the engine over some of the tables, within the limits of the file."""
-    limits = config.engine
-    return DuckDB(
-        tables,
-        memory_limit=limits.memory_limit,
-        threads=limits.threads,
-        timeout=limits.timeout,
-        scans=limits.scans,
-    )
 
 
 # Practice: the tables of a privet.toml with made-up rows, a budget to throw away and no ledger file.

@@ -15,6 +15,7 @@ from .promise import WEvent
 from .records import Entry, Plain, Receipt
 from .relation import Relation
 from .scan import Scan, SealedSums
+from .schema import Table
 from .touched import Touched
 
 
@@ -38,6 +39,14 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Let go of the data."""
+
+
+@runtime_checkable
+class OpensTables(Protocol):
+    """Where an engine is found, such as the address of a cluster: a session opens it over its own tables."""
+
+    def over(self, tables: Mapping[str, Table]) -> Engine:
+        """Return an engine over some tables, which whoever asked for it closes."""
 
 
 @runtime_checkable

@@ -1,0 +1,72 @@
+"""The engines that a privet.toml may name, opened by their kind. To add a kind, write its engine and a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from privet.core.relation import Relation
+from privet.core.scan import Scan, SealedSums
+from privet.core.schema import Table
+from privet.engines.duckdb.engine import DuckDB
+from privet.engines.duckdb.inspection import Inspected, inspect
+from privet.engines.scan_sql.row_values import Excess
+
+from .declared import Config, EngineLimits
+
+
+class OpenedEngine(Protocol):
+    """An engine over open tables, with what a custodian asks of it."""
+
+    def check(self, scan: Scan) -> None: ...
+    def scan(self, scan: Scan) -> SealedSums: ...
+    def public_rows(self, name: str) -> list[tuple[Any, ...]] | None: ...
+    def list_public(self, relation: Relation, most: int) -> list[tuple[Any, ...]] | None: ...
+    def broken_links(self) -> list[str]: ...
+    def excesses(self) -> dict[str, tuple[Excess, ...]]: ...
+    def close(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None, /
+    ) -> None: ...
+
+
+Tables = Mapping[str, Table]
+
+
+@dataclass(frozen=True)
+class EngineKind:
+    """How engines of one kind are opened over tables, and how a custodian looks at the sources of these."""
+
+    open: Callable[[Tables, EngineLimits], OpenedEngine]
+    inspect: Callable[[Tables, EngineLimits], Mapping[str, Inspected]]
+
+
+def _duckdb(tables: Tables, limits: EngineLimits) -> OpenedEngine:
+    return DuckDB(
+        tables,
+        memory_limit=limits.memory_limit,
+        threads=limits.threads,
+        timeout=limits.timeout,
+        scans=limits.scans,
+    )
+
+
+def _inspected(tables: Tables, limits: EngineLimits) -> Mapping[str, Inspected]:
+    return {name: inspect(name, table) for name, table in tables.items()}
+
+
+ENGINES: Mapping[str, EngineKind] = {"duckdb": EngineKind(_duckdb, _inspected)}
+"""Every kind of engine, by the word for it."""
+
+
+def open_engine(config: Config, tables: Tables) -> OpenedEngine:
+    """Return the engine over some of the tables, within the limits of the file."""
+    return ENGINES[config.engine.kind].open(tables, config.engine)
+
+
+def inspect_sources(config: Config) -> Mapping[str, Inspected]:
+    """Return what is wrong with the sources of a file's tables, by table. For the custodian alone."""
+    return ENGINES[config.engine.kind].inspect(config.tables, config.engine)
