@@ -32,6 +32,10 @@ class Released:
 
     keys: tuple[Cell, ...]
     sums: tuple[tuple[tuple[Any, ...], ...], ...]
+    word: int | None = None
+    """64 random bits, drawn once with the noise and stored beside it: exact tests of counts are read with them. They
+    depend on nothing, so that they cost nothing. None for what was released before they were drawn.
+    """
 
 
 def found_first(exact: SealedSums, plan: Plan, receipt: Receipt, charged: Plan | Batch) -> tuple[Key, ...]:
@@ -171,7 +175,7 @@ def _drawn(exacts: Sequence[SealedSums], plan: Plan, found: Sequence[Key], sizes
         sizes[place] if place in sizes else one.measure.draw(_open(exact), one.scan, keys)
         for place, (exact, one) in enumerate(zip(exacts, plan.passes, strict=True))
     )
-    return Released(keys, sums)
+    return Released(keys, sums, noise.uniform_below(2**64))
 
 
 def _keys(exacts: Sequence[SealedSums], plan: Plan) -> tuple[Cell, ...]:

@@ -75,9 +75,20 @@ MUTANTS: list[Mutant] = [
         ("found.where is None or replace(found, where=None) != bare", "found.where is None"),
     ),
     *of(
-        "study.proportions:uniform_part",
+        "study.proportions:seen_count",
         "unit/study/test_proportions.py",
-        ("((word >> 11) + 0.5) / 2**53 - 0.5", "((word >> 11) + 0.5) / 2**53"),
+        ("(word + 0.5) / 2**BITS - 0.5", "(word + 0.5) / 2**BITS"),
+        ("word is None", "not word"),
+    ),
+    *of(
+        "release:_drawn",
+        "unit/study/test_proportions.py",
+        ("noise.uniform_below(2**64)", "int(plan.digest[:16], 16)"),
+    ),
+    *of(
+        "execution.executor:_packed",
+        "unit/study/test_proportions.py",
+                ("released.word", "None"),
     ),
     *of("study.proportions:_check_people", "unit/study/test_proportions.py", ("schema.unit.timed", "False")),
     *of(

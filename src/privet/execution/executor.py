@@ -278,7 +278,7 @@ class Executor:
         if stored is not None:
             return stored
         released = _alone(lambda: self._drawn_batch(batch, receipt), _unreleased())
-        return _kept_all(*self.ledger.store(receipt, tuple((one.keys, one.sums) for one in released)), now)
+        return _kept_all(*self.ledger.store(receipt, tuple(map(_packed, released))), now)
 
     def find_choice(self, plan: ChoicePlan, key: str | None = None) -> tuple[Receipt, int] | None:
         """Return which option was chosen for a plan, if it was; a key is charged with it, which is free."""
@@ -332,7 +332,7 @@ class Executor:
         if stored is not None:
             return stored
         released = _alone(lambda: self._drawn(plan, receipt), _unreleased())
-        receipt, kept = self.ledger.store(receipt, (released.keys, released.sums))
+        receipt, kept = self.ledger.store(receipt, _packed(released))
         return Kept(receipt, _unpacked(kept), plan)
 
     def _drawn(self, plan: Plan, receipt: Receipt) -> Released:
@@ -422,6 +422,10 @@ def _kept_all(receipt: Receipt, stored: Plain, made: MadeBatch) -> KeptBatch:
     return KeptBatch(receipt, {plan.digest: _unpacked(one) for plan, one in each}, made.batch.plans)
 
 
+def _packed(released: Released) -> Plain:
+    return released.keys, released.sums, released.word
+
+
 def _unpacked(stored: Plain) -> Released:
-    keys, sums = cast(Any, stored)
-    return Released(keys, sums)
+    """Return what is stored; what was released before words were drawn has none."""
+    return Released(*cast(Any, stored))

@@ -131,6 +131,11 @@ class SeenCount:
         return cls(count, -0.5, 0.5) if part == 0 else cls(count, part, part)
 
     @property
+    def drawn(self) -> bool:
+        """Whether a uniform number was drawn with the count."""
+        return self.upward == self.downward
+
+    @property
     def value(self) -> float:
         """The released number."""
         return self.count + (self.upward + self.downward) / 2

@@ -148,7 +148,6 @@ def conclude_share(
         standard_error=error,
         covers="sampling and noise",
     )
-    rounded = seen.upward != seen.downward
     notes = ("No uniform number was drawn with the count: p-values and intervals are slightly conservative.",)
     return Finding(
         name="Test of a proportion" if test.within is None else "Equivalence test of a proportion",
@@ -158,7 +157,7 @@ def conclude_share(
         estimates={what or "share": estimate},
         method=method,
         assumptions=(SAMPLED, f"{people:,} people were asked, which is public"),
-        notes=notes if rounded else (),
+        notes=() if seen.drawn else notes,
     )
 
 

@@ -330,7 +330,7 @@ def as_asked(released: Released, plan: Plan) -> Released:
         columns if one.sizes else tuple(tuple(noisy[row] for row in rows) for noisy in columns)
         for one, columns in zip(plan.passes, released.sums, strict=True)
     )
-    return Released(cells, tuple(sums))
+    return replace(released, keys=cells, sums=tuple(sums))
 
 
 def sums_of(released: Released, plan: Plan) -> dict[Place, Floats]:

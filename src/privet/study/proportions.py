@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -24,6 +23,7 @@ from privet.inference.share_tests import (
     read_difference_test,
 )
 from privet.mechanisms.laws import DiscreteLaplace, NoiseLaw
+from privet.mechanisms.tulap import BITS
 from privet.planner.measurements import Measurement
 from privet.planner.plan import Plan
 from privet.query.frame import Frame, Result, col, count, when
@@ -96,7 +96,7 @@ class Proportion(Hypothesis):
         _check_counted(plan)
 
     def conclude(self, answer: Answer, confidence: float) -> Finding:
-        """Return the test of the released counts; its uniform number is fixed by the question's digest."""
+        """Return the test of the released counts; its uniform number was drawn and stored with them."""
         if self.people is None:
             found = {row.group[_HAS]: row for row in answer.measurements()}
             law = _law(found[_YES])
@@ -106,10 +106,11 @@ class Proportion(Hypothesis):
             # questions of a family may share a release, which then has the counts of others, too
             (row,) = [row for row in answer.measurements() if row.columns]
             law = _law(row)
-            part = uniform_part(answer.receipt.digest)
-            seen = SeenCount(near_count(row.released), part, part)
-            best = isinstance(law, DiscreteLaplace) and law.finer == 1
-            method = f"exact, by the law of the noise and a uniform number fixed by the question ({part:+.4f})"
+            seen = seen_count(row.released, answer.released[0].word)
+            best = isinstance(law, DiscreteLaplace) and law.finer == 1 and seen.drawn
+            method = "exact, by the law of the noise"
+            if seen.drawn:
+                method = f"{method} and the uniform number that was drawn with it ({seen.upward:+.4f})"
             method = f"uniformly most powerful private test; {method}" if best else method
             noise = IntegerNoise(law)
             finding = conclude_share(seen, self.people, noise, self._test, confidence, method=method, what=self._what)
@@ -207,17 +208,20 @@ class TwoProportions(Hypothesis):
         return _noted(conclude_difference(TwoShares(*sides), self._test, confidence, names=self._names), answer)
 
 
-def uniform_part(digest: str) -> float:
-    """Return the uniform number from -1/2 to 1/2 that belongs to a question: 53 bits of a hash of its digest.
+def seen_count(count: int, word: int | None) -> SeenCount:
+    """Return a released count with the uniform number that was drawn once and stored with it: 64 bits, as a word.
 
-    A test of a count with discrete noise is exact if a uniform number is added to it, independently of the noise, once.
-    Drawing it when a finding is read would let a reader draw until the p-value pleases. The digest is a hash of the
-    question, of its price and of the declared facts: it is fixed before the noise is drawn and does not depend on it or
-    on the data, so that neither does this number, which hashing makes uniform over questions. It adds no cost: it is
-    post-processing by a public number. Whoever rewords a question, and pays again, gets another number.
+    A test of a count with discrete noise is exact if a uniform number is added to it, independently of the noise. Were
+    it drawn when a finding is read, a reader could draw until the p-value pleases; were it a function of the question,
+    an analyst could vary the question offline until it pleases, and pay then. A count that was released without a word
+    is read at the far end of its cell: its p-value is a little too large.
+
+    Guarantee: post-processing by a number that depends on neither the data nor the noise: it adds no cost.
     """
-    word = int.from_bytes(hashlib.sha256(b"uniform part of a count\0" + digest.encode()).digest()[:8], "big")
-    return ((word >> 11) + 0.5) / 2**53 - 0.5
+    if word is None:
+        return SeenCount(near_count(count), -0.5, 0.5)
+    part = (word + 0.5) / 2**BITS - 0.5
+    return SeenCount(near_count(count), part, part)
 
 
 def _law(row: Measurement) -> NoiseLaw:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ import privet
 from privet.cli import main
 from privet.inference import proportion_test
 from privet.study import Proportion, TwoProportions
-from privet.study.proportions import uniform_part
+from privet.study.proportions import seen_count
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -24,7 +23,9 @@ from worlds import write_visits
 pa = pytest.importorskip("pyarrow")
 
 
-def session(budget: Any = None, *, people: bool = True, **facts: Any) -> privet.Session:
+def session(
+    budget: Any = None, *, people: bool = True, ledger: privet.SqliteLedger | None = None, **facts: Any
+) -> privet.Session:
     """Return a session over 4,000 rows of 2,000 people: a quarter of ward a and a half of ward b are old."""
     ages = [70 if i // 2 % 4 < (1 if i // 2 % 8 < 4 else 2) else 30 for i in range(4000)]
     wards = ["a" if i // 2 % 8 < 4 else "b" for i in range(4000)]
@@ -40,6 +41,8 @@ def session(budget: Any = None, *, people: bool = True, **facts: Any) -> privet.
         contribution=privet.Contribution(groups=1, rows=2) if people else None,
         **facts,
     )
+    if ledger is not None:
+        return privet.Session({"visits": table}, ledger=ledger)
     return privet.Session({"visits": table}, budget=budget or privet.Pure(epsilon=1000))
 
 
@@ -76,20 +79,50 @@ def test_a_false_hypothesis_is_rejected_by_both_ways() -> None:
             assert (place.test("visits", near, epsilon=10).p_value or 1) < 1e-4
 
 
-def test_the_uniform_number_is_fixed_by_the_question() -> None:
-    known = Proportion("age > 65", equals=0.375, people=2000)
+KNOWN = Proportion("age > 65", equals=0.375, people=2000)
+
+
+def test_the_uniform_number_was_drawn_with_the_count_and_is_not_drawn_again(tmp_path: Path) -> None:
+    found, words = [], []
+    for name in ("one", "one", "other"):
+        ledger = privet.SqliteLedger(tmp_path / name, privet.Pure(epsilon=10))
+        with ledger, session(ledger=ledger) as place:
+            found.append(place.test("visits", KNOWN, epsilon=1))
+            answer = place.run(place.plan_test("visits", KNOWN, epsilon=1).plan)
+        words.append(answer.released[0].word)
+        (row,) = answer.measurements()
+        seen = seen_count(row.released, words[-1])
+        assert -0.5 <= seen.upward == seen.downward <= 0.5
+        assert found[-1].statistic == row.released + seen.upward
+        by_hand = proportion_test(row.released + seen.upward, people=2000, epsilon=1, equals=0.375)
+        assert found[-1].p_value == pytest.approx(by_hand.p_value, rel=1e-6)
+    # a ledger returns the same; another one, for the same question and digest, has drawn another: 64 equal bits
+    assert found[0] == found[1]
+    assert words[0] == words[1] != words[2]
+    assert found[0].receipt is not None
+    assert found[2].receipt is not None
+    assert found[0].receipt.digest == found[2].receipt.digest
+
+
+@pytest.mark.parametrize(("word", "part"), [(0, -0.5), (2**62, -0.25), (2**63, 0.0), (2**64 - 1, 0.5), (None, None)])
+def test_a_word_is_a_uniform_number_from_minus_a_half_to_a_half(word: int | None, part: float | None) -> None:
+    seen = seen_count(7, word)
+    assert (seen.upward, seen.downward) == ((-0.5, 0.5) if part is None else (part, part))
+    assert seen.drawn == (word is not None)
+
+
+def test_an_answer_that_was_stored_without_a_uniform_number_is_read_conservatively() -> None:
     with session() as place:
-        found = place.test("visits", known, epsilon=1)
-        digest = place.plan_test("visits", known, epsilon=1).digest
-        (row,) = place.run(place.plan_test("visits", known, epsilon=1).plan).measurements()
-    part = uniform_part(digest)
-    assert -0.5 < part < 0.5
-    assert found.statistic == row.released + part
-    by_hand = proportion_test(row.released + part, people=2000, epsilon=1, equals=0.375)
-    assert found.p_value == pytest.approx(by_hand.p_value, rel=1e-6)
-    parts = [uniform_part(str(number)) for number in range(2000)]
-    # uniform: the mean of 2,000 is within 6.5e-3 * 5 of 0 but for 1e-6; these are fixed numbers
-    assert abs(sum(parts) / 2000) < 5 / math.sqrt(12 * 2000)
+        plan = place.plan_test("visits", KNOWN, epsilon=1).plan
+        receipt = place.ledger.charge(plan.event, plan.digest, account=place.account)
+        place.ledger.store(receipt, (((),), (((760,),),)))
+        before = place.remaining().largest_epsilon
+        found = place.test("visits", KNOWN, epsilon=1)
+        assert place.remaining().largest_epsilon == before
+    ends = [proportion_test(760 + part, people=2000, epsilon=1, equals=0.375).p_value for part in (-0.4999, 0.4999)]
+    assert found.p_value == pytest.approx(max(one or 0 for one in ends), rel=1e-3)
+    assert any("conservative" in note for note in found.notes)
+    assert "most powerful" not in found.method
 
 
 def test_two_groups_differ_by_what_they_differ_by_and_other_pairs_are_free() -> None:
