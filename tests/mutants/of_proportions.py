@@ -88,7 +88,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "execution.executor:_packed",
         "unit/study/test_proportions.py",
-                ("released.word", "None"),
+        ("released.word", "None"),
     ),
     *of("study.proportions:_check_people", "unit/study/test_proportions.py", ("schema.unit.timed", "False")),
     *of(
