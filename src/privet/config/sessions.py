@@ -9,15 +9,15 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from privet.core.errors import BadParameter, EngineError, RequestError, UnknownName, Unsupported, raise_alone
 from privet.core.given import set_fields
-from privet.core.ports import LedgerAdmin
+from privet.core.ports import LedgerAdmin, TakesSnapshots
 from privet.core.relation import Relation
 from privet.core.scan import Scan, SealedSums
 from privet.core.schema import ColumnFacts, Schema, Table
@@ -199,6 +199,16 @@ class LateEngine:
     def scan(self, scan: Scan) -> SealedSums:
         """Return the exact sums of a scan, sealed."""
         return self._engine(public=False).scan(scan)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Hold the rows of all scans still, where the engine can and needs to."""
+        engine = self._opened.get(False)
+        if not isinstance(engine, TakesSnapshots):  # not open: `check` comes before a charge, and opens it
+            yield
+            return
+        with engine.snapshot():
+            yield
 
     def public_rows(self, name: str) -> list[tuple[Any, ...]] | None:
         """Return the different rows of a public table, or None where there are too many; private ones stay closed."""

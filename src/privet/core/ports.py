@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from fractions import Fraction
 from typing import Any, Protocol, Self, runtime_checkable
 
@@ -39,6 +40,14 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Let go of the data."""
+
+
+@runtime_checkable
+class TakesSnapshots(Protocol):
+    """An engine whose data may change between scans, and that can hold still for several."""
+
+    def snapshot(self) -> AbstractContextManager[object]:
+        """Return a context in which all scans of this thread read the same rows; it raises nothing by itself."""
 
 
 @runtime_checkable

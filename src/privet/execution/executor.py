@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NamedTuple, TypeVar, cast
 from weakref import WeakKeyDictionary
 
@@ -13,7 +13,7 @@ from privet.answer import Answer
 from privet.core.errors import EngineError, InvariantError, PrivetError, RequestError, Unsupported, bare
 from privet.core.event import Event
 from privet.core.numbers import Number, open_probability
-from privet.core.ports import CountsBlocks, Engine, Ledger, Left, ListsPublicRows
+from privet.core.ports import CountsBlocks, Engine, Ledger, Left, ListsPublicRows, TakesSnapshots
 from privet.core.records import Plain, Receipt
 from privet.core.relation import Relation, tables_of
 from privet.core.scan import Scan, SealedSums, asks
@@ -214,6 +214,18 @@ class Executor:
             self.ledger.fail(receipt)
             raise
 
+    def _read_together(self, scans: Sequence[Scan], receipt: Receipt) -> list[SealedSums]:
+        with self._snapshot():
+            return self._read_scans(scans, receipt)
+
+    def _snapshot(self) -> AbstractContextManager[object]:
+        """Return the context in which all passes of one release read the same rows, where the engine's may change.
+
+        Guarantee: a weight and a sum that another pass weighs by it are of the same rows, and so are keys and what is
+        summed by them.
+        """
+        return self.engine.snapshot() if isinstance(self.engine, TakesSnapshots) else nullcontext()
+
     def read_scan(self, scan: Scan, receipt: Receipt) -> SealedSums:
         """Return the exact sums of one scan, sealed, for what a receipt shows was charged."""
         return self._read_scans([scan], receipt)[0]
@@ -296,7 +308,7 @@ class Executor:
         stored = self.find_choice(plan) if receipt.answered else None
         if stored is not None:
             return stored
-        place = _alone(lambda: choose_one(self._read_scans(plan.scans, receipt), plan, receipt), _unreleased())
+        place = _alone(lambda: choose_one(self._read_together(plan.scans, receipt), plan, receipt), _unreleased())
         receipt, kept = self.ledger.store(receipt, place)
         return receipt, cast(int, kept)
 
@@ -337,13 +349,16 @@ class Executor:
 
     def _drawn(self, plan: Plan, receipt: Receipt) -> Released:
         if plan.choosing:
-            exacts, sizes = self._read_sizes(plan, receipt)
+            with self._snapshot():
+                exacts, sizes = self._read_sizes(plan, receipt)
             return release(exacts, plan, receipt, sizes=sizes)
-        exacts, found = self._read_exacts(plan, receipt, plan)
+        with self._snapshot():
+            exacts, found = self._read_exacts(plan, receipt, plan)
         return release(exacts, plan, receipt, found)
 
     def _drawn_batch(self, batch: Batch, receipt: Receipt) -> tuple[Released, ...]:
-        read = [self._read_exacts(plan, receipt, batch) for plan in batch.releases]
+        with self._snapshot():
+            read = [self._read_exacts(plan, receipt, batch) for plan in batch.releases]
         return release_all([exacts for exacts, _ in read], batch, receipt, [found for _, found in read])
 
     def _scan(self, scan: Scan) -> SealedSums:

@@ -505,7 +505,7 @@ class DuckDBDialect(Dialect):
     def wide(self, sql: str) -> str:
         return f"CAST({sql} AS HUGEINT)"
 
-    def divide_whole(self, x: str, y: str) -> str:
+    def divide_whole(self, x: str, y: str, *, wide: bool = False) -> str:
         return f"{x} // {y}"
 
     def block(self, place: str, bits: int) -> str:

@@ -15,6 +15,7 @@ from itertools import count
 
 from privet.core.errors import InvariantError, Unsupported, raise_alone
 from privet.core.expression import ColumnRef, Expression, Literal, Value
+from privet.core.scan import Sum
 from privet.core.schema import ColumnFacts, Kind
 from privet.query.functions import FUNCTIONS
 from privet.query.normal import spelled
@@ -149,7 +150,11 @@ class Dialect(ABC):
             case datetime.date():
                 return self.date(value)
             case str():
-                return quoted(value)
+                return self.text(value)
+
+    def text(self, value: str) -> str:
+        """Return a text."""
+        return quoted(value)
 
     def date(self, value: datetime.date) -> str:
         """Return a day."""
@@ -177,9 +182,16 @@ class Dialect(ABC):
     def wide(self, sql: str) -> str:
         """Return a whole number as one of 128 bits, so that arithmetic with it is exact."""
 
+    def cast_placed(self, sql: str) -> str:
+        """Return a whole double, which the CASE around it has found to lie within 64 bits, as one of these."""
+        return self.cast_whole(sql)
+
     @abstractmethod
-    def divide_whole(self, x: str, y: str) -> str:
-        """Return the quotient of two whole numbers, cut towards zero; y is above 0."""
+    def divide_whole(self, x: str, y: str, *, wide: bool = False) -> str:
+        """Return the quotient of two whole numbers, cut towards zero; y is above 0.
+
+        With `wide`, either may have more than 64 bits; otherwise neither has.
+        """
 
     @abstractmethod
     def block(self, place: str, bits: int) -> str:
@@ -196,6 +208,18 @@ class Dialect(ABC):
     def floor(self, sql: str) -> str:
         """Return the largest whole double that is not above a finite one."""
         return f"floor({sql})"
+
+    def grid(self, total: Sum, x: str, y: str) -> tuple[str, str] | None:
+        """Return how a double is put on the grid of a sum: the double y = floor(...) over x, and the integer over y.
+
+        None where arithmetic of doubles raises nothing: then x need not be clamped first.
+        """
+        return None
+
+    def from_steps(self, number: str, step: Fraction) -> str:
+        """Return a number of steps, a finite double, as the number that it stands for."""
+        inverse = 1 / step
+        return f"{number} {f'/ {self.double(inverse)}' if inverse.denominator == 1 else f'* {self.double(step)}'}"
 
     @abstractmethod
     def from_truth(self, condition: str) -> str:
@@ -280,6 +304,12 @@ class Dialect(ABC):
         """Return the test that a value is one of a bound list."""
         return f"{value} IN (SELECT {self.listed(parameter, kind)})"
 
+    def members_of(self, values: Sequence[str], parameters: Sequence[tuple[str, Kind]]) -> str:
+        """Return the test that several values are together at one place of as many bound lists; NULLs are equal."""
+        lists = {f"p{index}": self.listed(name, kind) for index, (name, kind) in enumerate(parameters)}
+        made = {f"p{index}": value for index, value in enumerate(values)}
+        return f"{self.record(made)} IN (SELECT {self.record(lists)})"
+
     def total(self, aggregate: str, condition: str | None) -> str:
         """Return an aggregate over the rows that meet a condition."""
         return aggregate if condition is None else f"{aggregate} FILTER (WHERE {condition})"
@@ -288,8 +318,15 @@ class Dialect(ABC):
         """Return the aggregate that sums 64-bit numbers: one of more bits may come to anything, but raises nothing."""
         return f"sum({sql})"
 
+    def fitting_sum(self, sql: str, condition: str | None, most: int) -> str:
+        """Return the sum over rows of 64-bit numbers of size `most` at most, in 64 bits.
+
+        One that does not fit is NULL or anything else, but raises nothing.
+        """
+        return self.cast_whole(self.total(self.short_sum(sql), condition))
+
     def nested(self, query: str) -> str:
-        """Return a query as one stands after FROM or JOIN."""
+        """Return a query as one stands after FROM or JOIN, with a name of its own where the engine wants one."""
         return f"({query})"
 
     def materialised(self, name: str, query: str, *, kept: bool | None) -> str:
@@ -298,7 +335,10 @@ class Dialect(ABC):
 
     @abstractmethod
     def semi_join(self, other: str, on: str) -> str:
-        """Return the join that keeps each row for which another table has one, once; `on` starts with ON or USING."""
+        """Return the join that keeps each row for which another table has one; `on` starts with ON or USING.
+
+        The other table has no two rows that are alike in what `on` compares.
+        """
 
     @abstractmethod
     def all_but(self, *columns: str) -> str:

@@ -297,12 +297,10 @@ class _Part:
         if whole and one.function == "sum":
             self.value = f"{dialect.cast_whole(f't{index}')} AS a{index}"
             return
-        inverse = 1 / one.step
-        scale = f"/ {dialect.double(inverse)}" if inverse.denominator == 1 else f"* {dialect.double(one.step)}"
         number = dialect.cast(f"t{index}", "number")
         if one.function == "avg":
             number = f"({number} / {dialect.cast(f'n{index}', 'number')})"
-        self.value = f"CASE WHEN n{index} > 0 THEN {number} {scale} END AS a{index}"
+        self.value = f"CASE WHEN n{index} > 0 THEN {dialect.from_steps(number, one.step)} END AS a{index}"
 
 
 def _term(place: str, one: By, dialect: Dialect) -> str:
@@ -321,7 +319,7 @@ def relation_sql(
     """
     if isinstance(relation, str):
         return names[relation]
-    return dialect.nested(_Writer(tables, names, secret, dialect).write(relation))
+    return f"({_Writer(tables, names, secret, dialect).write(relation)})"  # named by who reads it
 
 
 class _Writer:

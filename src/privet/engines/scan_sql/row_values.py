@@ -30,11 +30,12 @@ def with_weight(units: str, norm: Norm, dialect: Dialect) -> str:
     # beyond the limit the weight is 0 however large q is, so q is cut where 64 bits hold it: they divide far faster
     whole, least, divide = dialect.whole, dialect.least, dialect.divide_whole
     q = dialect.narrow(least("q", whole(limit + 1))) if limit < INT64[1] else "q"
+    wide = limit >= INT64[1]
     if norm.order == 1:
-        weight = dialect.narrow(least(whole(one), divide(whole(limit), q)))
+        weight = dialect.narrow(least(whole(one), divide(whole(limit), q, wide=wide)))
         return f"SELECT *, {weight} AS w FROM {dialect.nested(units)}"
     # w^2 q <= L is w <= isqrt(floor(L / q))
-    largest = dialect.narrow(least(divide(whole(limit), q), whole(one * one)))
+    largest = dialect.narrow(least(divide(whole(limit), q, wide=wide), whole(one * one)))
     return _with_root(f"SELECT *, {largest} AS p FROM {dialect.nested(units)}", "p", "w", dialect)
 
 
@@ -150,12 +151,11 @@ class Given:
         """The sum over rows."""
         return self.dialect.total("count(*)" if self.one else f"sum({self.value})", self.condition)
 
-    @property
-    def short_total(self) -> str:
-        """The sum over rows, where it does not matter what comes of one that has more than 64 bits."""
+    def fitting_total(self, most: int) -> str:
+        """Return the sum over rows of at most `most` each, and anything where it has more than 64 bits."""
         if self.one or self.wide:
-            return self.total
-        return self.dialect.total(self.dialect.short_sum(self.value), self.condition)
+            return self.dialect.cast_whole(self.total)
+        return self.dialect.fitting_sum(self.value, self.condition, most)
 
 
 def grid_of(total: Sum) -> Sum:
@@ -233,7 +233,7 @@ def _whole_grid(total: Sum, x: str, y: str, dialect: Dialect) -> tuple[str, str]
         # whole division cuts towards zero, so everything is first moved up by a multiple of the divisor
         up = -(-form.most // form.divisor)
         raised = f"({dialect.wide(moved)} + {whole(up * form.divisor)})"
-        moved = f"({dialect.divide_whole(raised, whole(form.divisor))} - {whole(up)})"
+        moved = f"({dialect.divide_whole(raised, whole(form.divisor), wide=True)} - {whole(up)})"
     return moved, between(y, whole(total.low), whole(total.high))
 
 
@@ -244,6 +244,8 @@ def _double_grid(total: Sum, x: str, y: str, dialect: Dialect) -> tuple[str, str
     clamping x: what is cast was just seen to lie between two doubles that are whole, and is whole itself. Otherwise x
     is clamped first and the integer again. NULL and NaN, which sorts above infinity, are neither below nor above.
     """
+    if (own := dialect.grid(total, x, y)) is not None:
+        return own
     whole, double = dialect.whole, dialect.double
     scale, low, high = doubles(total), whole(total.low), whole(total.high)
     alone = _clamps_alone(total, Fraction(scale.low), Fraction(scale.high))
@@ -256,7 +258,7 @@ def _double_grid(total: Sum, x: str, y: str, dialect: Dialect) -> tuple[str, str
         return placed, f"CASE WHEN {cast} IS NOT NULL THEN {between(cast, low, high)}{missing} END"
     bottom, top = double(float(total.low)), double(float(total.high))
     return placed, (
-        f"CASE WHEN {y} >= {bottom} AND {y} <= {top} THEN {dialect.cast_whole(y)} WHEN {y} < {bottom} THEN {low} "
+        f"CASE WHEN {y} >= {bottom} AND {y} <= {top} THEN {dialect.cast_placed(y)} WHEN {y} < {bottom} THEN {low} "
         f"WHEN {y} <= {dialect.infinity} THEN {high}{missing} END"
     )
 
@@ -346,7 +348,7 @@ def linked_view(own: str, name: str, tables: Mapping[str, Schema], relations: Ma
     names = physical(schema)
     via, fetched = names[link.via], fetched_columns(schema, tables)
     if not fetched:
-        return f"SELECT *, {via} AS {names[unit_columns(schema.unit)[0]]} FROM ({own})"
+        return f"SELECT *, {via} AS {names[unit_columns(schema.unit)[0]]} FROM ({own}) AS r"
     theirs = physical(tables[link.to])
     owners = ", ".join(f"o.{theirs[column]} AS {names[column]}" for column in fetched)
     return f"SELECT r.*, {owners} FROM ({own}) AS r JOIN {relations[link.to]} AS o ON r.{via} = o.{theirs[link.column]}"
@@ -367,7 +369,7 @@ def check_public(fetch: Fetch, name: str, schema: Schema, relation: str, dialect
 
 def _comes_twice(fetch: Fetch, relation: str, column: str) -> bool:
     values = f"SELECT {column} AS k FROM {relation}"
-    return bool(fetch(f"SELECT 1 FROM ({values}) WHERE k IS NOT NULL GROUP BY k HAVING count(*) > 1 LIMIT 1"))
+    return bool(fetch(f"SELECT 1 FROM ({values}) AS r WHERE k IS NOT NULL GROUP BY k HAVING count(*) > 1 LIMIT 1"))
 
 
 def broken_links(fetch: Fetch, tables: Mapping[str, Schema], relations: Mapping[str, str]) -> list[str]:
@@ -501,8 +503,10 @@ def _excesses(fetch: Fetch, schema: Schema, relation: str, dialect: Dialect) -> 
     for column in (None, *(name for name, facts in schema.columns.items() if facts.values is not None)):
         key, order = ("0", 1) if column is None else (names[column], 2)
         counted = f"SELECT {owner} AS u, {key} AS k, count(*) AS n FROM {relation} WHERE {known} GROUP BY 1, 2"
-        units = f"SELECT sum(n) AS n, sum(n * n) AS s FROM ({counted}) GROUP BY u"
-        sizes = [(int(n), int(s), int(t)) for n, s, t in fetch(f"SELECT n, s, count(*) FROM ({units}) GROUP BY n, s")]
+        units = f"SELECT sum(n) AS n, sum(n * n) AS s FROM ({counted}) AS r GROUP BY u"
+        sizes = [
+            (int(n), int(s), int(t)) for n, s, t in fetch(f"SELECT n, s, count(*) FROM ({units}) AS r GROUP BY n, s")
+        ]
         most = limit.groups * limit.rows**order
         over = [(n, s, times) for n, s, times in sizes if (n if order == 1 else s) > most]
         lost = sum(times * (n - most if order == 1 else n - n * sqrt(most / s)) for n, s, times in over)

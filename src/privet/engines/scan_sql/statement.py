@@ -163,15 +163,14 @@ class Writer:
 
     def _in_cells(self, cells: Sequence[tuple[Key, ...]]) -> str:
         """Return the test that a row's keys are together in one of the groups; as parts of a structure, NULLs equal."""
-        made: dict[str, str] = {}
-        lists: dict[str, str] = {}
+        lists: list[tuple[str, Kind]] = []
         for index, values in enumerate(zip(*cells, strict=True)):
             kind = self.keys[index].kind
             if kind is None:
                 raise InvariantError("a key without a kind has no public values")
             self.parameters[f"g{index}"] = list(values)
-            made[f"p{index}"], lists[f"p{index}"] = f"k{index}", self.dialect.listed(f"g{index}", kind)
-        return f"{self.dialect.record(made)} IN (SELECT {self.dialect.record(lists)})"
+            lists.append((f"g{index}", kind))
+        return self.dialect.members_of(self.k, lists)
 
     def _among(self, key: GroupKey, name: str) -> str | None:
         """Return the test that a key is public, or that it is not NULL where it may not be."""
@@ -312,7 +311,8 @@ class Writer:
             found = f"max(v{index})" if distinct else one.total
             if norm is not None and self._narrow(norm, index):
                 # what overflows belongs to a unit of weight 0, see `_narrow`: it does not matter what it comes to
-                found = self.dialect.cast_whole(found if distinct else one.short_total)
+                fitting = one.fitting_total(self.scan.sums[index].most)
+                found = self.dialect.cast_whole(found) if distinct else fitting
             totals.append(f"{found} AS s{index}")
             names.append(f"s{index}")
         rows = self._rows(unit=True, values="now" if distinct else "later")
