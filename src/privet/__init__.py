@@ -61,6 +61,7 @@ _HOME = {
     "count_units": "query.frame",
     "covar": "query.frame",
     "date": "core.schema",
+    "dbapi": "dbapi",
     "grouping": "query.frame",
     "histogram": "query.frame",
     "inference": "inference",

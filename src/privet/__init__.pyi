@@ -1,6 +1,6 @@
 """What type checkers know of the public surface: the same names, from the same modules, as in `__init__.py`."""
 
-from . import accounting, core, inference, local, mechanisms, noise, strategy, stream, study, survey
+from . import accounting, core, dbapi, inference, local, mechanisms, noise, strategy, stream, study, survey
 from .config.sessions import open as open
 from .config.sessions import practice
 from .core.budget import Approximate, Pure, Zcdp
@@ -107,6 +107,7 @@ __all__ = [
     "count_units",
     "covar",
     "date",
+    "dbapi",
     "grouping",
     "histogram",
     "inference",

@@ -22,7 +22,7 @@ import numpy as np
 import pandas
 
 import privet
-from privet import accounting, local, strategy, stream, survey
+from privet import accounting, dbapi, local, strategy, stream, survey
 from privet.accounting import Filter, FinitePairEvent, open_filter
 from privet.answer import Answer, CrossTab
 from privet.audit import Counts, Moved, Report
@@ -35,6 +35,8 @@ from privet.core.records import Receipt
 from privet.core.schema import ColumnFacts, Contents, Contribution, Schema
 from privet.core.touched import Touched
 from privet.core.unit import Link, Nobody, Person, Rows, Window
+from privet.dbapi.connection import Connection
+from privet.dbapi.cursors import Cursor
 from privet.engines.duckdb.engine import DuckDB
 from privet.execution.counting import MarginalsPlan, RangesPlan
 from privet.execution.rolling import RollingReport
@@ -426,6 +428,8 @@ INSTANCES: dict[type, Make] = {
     stream.BufferedSums: lambda: stream.BufferedSums(horizon=8, spend=Zcdp(rho=1)),
     RunningStream: running,
     stream.StepClock: lambda: _STEP_CLOCK,
+    Connection: lambda: dbapi.connect(session()),
+    Cursor: lambda: dbapi.connect(session()).cursor().execute(QUESTION, epsilon=1),
 }
 """An instance of each type that is not made by calling its class with the examples below."""
 
@@ -959,6 +963,14 @@ OWN: dict[str, tuple[Make, ...]] = {
     "privet.Blocks.origin": (lambda: "2025-01-01",),
     "privet.Blocks.through": (lambda: "2025-03-01",),
     "privet.Blocks.since": (lambda: "2025-02-01",),
+    "dbapi.connect.source": (lambda: session(), lambda: toml()),
+    "dbapi.connect.token": (lambda: None,),
+    **{f"Cursor.{method}.operation": (lambda: QUESTION,) for method in ("plan", "execute")},
+    **{f"Cursor.{method}.parameters": (list,) for method in ("plan", "execute")},
+    **{f"Cursor.{method}.rho": (lambda: 1,) for method in ("plan", "execute")},
+    "Cursor.setinputsizes.sizes": (lambda: [5],),
+    "Cursor.setoutputsize.column": (lambda: 0,),
+    **{f"dbapi.{name}FromTicks.ticks": (lambda: 60,) for name in ("Date", "Time", "Timestamp")},
     "Session.rolling.question": (lambda: "SELECT COUNT(*) AS n FROM calls",),
     "Session.rolling.last": (lambda: 2,),
     "SqliteLedger.charge.digest": (lambda: "another digest",),

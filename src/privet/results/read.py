@@ -380,7 +380,7 @@ def read_levels(released: Sequence[Released], levels: Levels, receipt: Receipt, 
     ends = [0]
     for one in asked:
         ends.append(ends[-1] + len(one.keys))
-    kinds = _kinds(levels)
+    kinds = level_kinds(levels)
     if not all(step.plain for step in levels.query.steps):
         return _over_levels(released, levels, receipt, confidence, (asked, sums, laws, tables, ends, base))
     rows: dict[str, Any] = {ROW: list(range(ends[-1])), **base}
@@ -423,7 +423,7 @@ def _over_levels(
     What was reconciled has noise in common, so that sums over rows are taken at the ends of each row's interval.
     """
     asked, sums, laws, tables, ends, base = made
-    kinds = _kinds(levels)
+    kinds = level_kinds(levels)
 
     class Both:
         def __init__(self, rows: list[int], tail: float) -> None:
@@ -496,7 +496,7 @@ def _table(levels: Levels, level: int, values: Floats) -> Floats:
     return values.reshape([len(keys[place].values or ()) for place in plan.key_places])
 
 
-def _kinds(levels: Levels) -> dict[str, Kind]:
+def level_kinds(levels: Levels) -> dict[str, Kind]:
     """Return what each column holds: what was reconciled is not whole."""
     found: dict[str, Kind] = {}
     for plan in levels.plans:

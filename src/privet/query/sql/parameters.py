@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from privet.core.errors import BadParameter, RequestError, Unsupported
 from privet.core.expression import Expression, Literal
@@ -55,13 +56,13 @@ def read_parameters(parameters: object) -> dict[str, Literal]:
         if not all(isinstance(name, str) and name.isidentifier() for name in named):
             raise BadParameter("parameters", list(named)[:3], "named as in the question: {'ward': 'A'} for :ward")
     elif isinstance(parameters, Sequence) and not isinstance(parameters, (str, bytes)):
-        named = {str(place): value for place, value in enumerate(parameters, 1)}
+        named = {str(place): value for place, value in enumerate(islice(parameters, _MOST + 1), 1)}
     else:
         raise BadParameter(
             "parameters", type(parameters).__name__, "a list for ? and $1, or a mapping for :name and $name"
         )
     if len(named) > _MOST:
-        raise BadParameter("parameters", len(named), f"at most {_MOST:,}")
+        raise BadParameter("parameters", "more", f"at most {_MOST:,} values")
     return {name: _value(name, value) for name, value in named.items()}
 
 
