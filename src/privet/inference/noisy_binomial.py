@@ -249,6 +249,7 @@ def crossing(
     """
     from scipy.optimize import brentq
 
+    rises = lru_cache(maxsize=None)(rises)  # the search asks for the ends that were tried here again
     low, high = ends
     for guess in sorted(near):
         if low < guess < high:

@@ -7,9 +7,9 @@ misses it with a probability of 1e-5. A p-value is the largest over that interva
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import product
 from typing import Any
 
@@ -88,11 +88,7 @@ class CountedShare:
 
     def interval(self, tail: float) -> tuple[float, float]:
         """Return all shares with both chances above a tail."""
-        error = self.deviation
-        near = [self.share + sign * width * error for sign in (-1, 1) for width in (1.0, 4.0)]
-        low = _crossing(self.upper, tail, (0.0, 1.0), near)
-        high = _crossing(lambda at: -self.lower(at), -tail, (0.0, 1.0), near)
-        return low, max(low, high)
+        return _crossings(self.upper, self.lower, tail, (0.0, 1.0), (self.share, self.deviation), 1e-6)
 
     @property
     def deviation(self) -> float:
@@ -125,11 +121,29 @@ def _reach_of_two(law: NoiseLaw, tail: float) -> int:
     return high
 
 
-def _crossing(
-    rises: Callable[[float], float], wanted: float, ends: tuple[float, float], near: Sequence[float]
-) -> float:
-    """Return where a function crosses a value, to six digits."""
-    return crossing(rises, wanted, ends, near, tolerance=1e-6)
+def _crossings(
+    upper: Callable[[float], float],
+    lower: Callable[[float], float],
+    tail: float,
+    ends: tuple[float, float],
+    guess: tuple[float, float],
+    tolerance: float,
+) -> tuple[float, float]:
+    """Return where two chances, one that rises and one that falls, cross a tail; an end where one never does.
+
+    `guess` is a value and its deviation. As normal quantiles, chances are next to straight, and crossings soon found.
+    """
+    from scipy.special import ndtri
+
+    def score(chance: float) -> float:
+        return float(ndtri(min(chance, 1 - 1e-9)))
+
+    value, deviation = guess
+    wanted = score(tail)
+    near = [value + sign * width * abs(wanted) * deviation for sign in (-1, 1) for width in (0.85, 1.5)]
+    low = crossing(lambda at: score(upper(at)), wanted, ends, near, tolerance=tolerance)
+    high = crossing(lambda at: -score(lower(at)), -wanted, ends, near, tolerance=tolerance)
+    return low, max(low, high)
 
 
 def conclude_unknown(counted: CountedShare, test: ShareTest, confidence: float, *, what: str = "share") -> Finding:
@@ -206,10 +220,9 @@ class TwoShares:
 
     def interval(self, tail: float) -> tuple[float, float]:
         """Return all differences with both chances above a tail."""
-        near = [self.difference + sign * width * self.deviation for sign in (-1, 1) for width in (1.5, 3.0)]
-        low = crossing(lambda at: self.chance(at, 1, _FEW), tail, (-1.0, 1.0), near, tolerance=self.deviation / 500)
-        high = crossing(lambda at: -self.chance(at, -1, _FEW), -tail, (-1.0, 1.0), near, tolerance=self.deviation / 500)
-        return low, max(low, high)
+        guess = (self.difference, self.deviation)
+        upper, lower = (partial(self.chance, side=side, grid=_FEW) for side in (1, -1))
+        return _crossings(upper, lower, tail, (-1.0, 1.0), guess, self.deviation / 500)
 
 
 def conclude_difference(

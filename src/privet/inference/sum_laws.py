@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from privet.mechanisms.laws import DiscreteLaplace, NoiseLaw
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from privet.core.event import Floats
-
-    Waves = NDArray[np.complex128]
 
 _BLUR = 1 / 300
 """The standard deviation of the normal noise that is added, in those of the sum."""
@@ -30,8 +28,8 @@ _COARSE = 1 / 120
 _FURTHER, _MISSED = 4.0, 1 + 4e-5
 """How many deviations of that noise further out the tail is read: it reaches beyond once in 30,000 times."""
 
-_LOST = 6.0
-"""Beyond this multiple of its inverse deviation a wave of the added noise is below 1e-7."""
+_LOST = 5.0
+"""Beyond this multiple of its inverse deviation waves of the added noise sum to less than 1e-7."""
 
 _VANISHED = 36.0
 """Waves below exp(-36), about 1e-16, are left out."""
@@ -70,13 +68,16 @@ class BinomialPart:
         spread = 2 * self.people * self.share * (1 - self.share)
         return np.asarray(spread * np.sin(frequencies * self.weight / 2) ** 2 < _VANISHED)
 
-    def waves(self, frequencies: Floats) -> Waves:
-        """Return the characteristic function."""
+    def waves(self, frequencies: Floats) -> tuple[Floats, Floats]:
+        """Return the characteristic function, ((1 - p + p e^(i a)) e^(-i p a))^n: its modulus, and its angle."""
         import numpy as np
 
-        angle = frequencies * self.weight
-        logs = np.log1p(self.share * (np.cos(angle) - 1 + 1j * np.sin(angle)))
-        return np.asarray(np.exp(self.people * (logs - 1j * self.share * angle)))
+        angle, p = frequencies * self.weight, self.share
+        lost = np.sin(angle / 2) ** 2
+        with np.errstate(divide="ignore"):  # a modulus of 0 is what a half and a half turned by pi are
+            size = np.exp(self.people / 2 * np.log1p(np.maximum(-4 * p * (1 - p) * lost, -1.0)))
+        turned = np.arctan2(p * np.sin(angle), 1 - 2 * p * lost) - p * angle
+        return size, self.people * turned
 
 
 @dataclass(frozen=True)
@@ -111,8 +112,11 @@ class NoisePart:
 
         return np.ones(frequencies.shape, dtype=np.bool_)
 
-    def waves(self, frequencies: Floats) -> Waves:
-        """Return the characteristic function; of rounded noise, that of what was drawn times that of the rounding."""
+    def waves(self, frequencies: Floats) -> tuple[Floats, None]:
+        """Return the characteristic function, which is real: no angle.
+
+        That of rounded noise is that of what was drawn times that of the rounding.
+        """
         import numpy as np
 
         angle = frequencies * self.weight
@@ -121,14 +125,14 @@ class NoisePart:
             parameter /= self.law.finer if self._laplace else self.law.finer**2
             rounding = np.sinc(angle / (2 * math.pi))
             plain = 1 / (1 + (parameter * angle) ** 2) if self._laplace else np.exp(-parameter * angle**2 / 2)
-            return np.asarray(plain * rounding, dtype=np.complex128)
+            return np.asarray(plain * rounding), None
         if self._laplace:
             a, drop = math.exp(-1 / parameter), -math.expm1(-1 / parameter)
-            return np.asarray(1 / (1 + 4 * a * (np.sin(angle / 2) / drop) ** 2), dtype=np.complex128)
+            return 1 / (1 + 4 * a / drop**2 * np.sin(angle / 2) ** 2), None
         near = angle - 2 * math.pi * np.round(angle / (2 * math.pi))
         turns = [2 * math.pi * turn for turn in (-1, 0, 1)]
         every = sum(math.exp(-parameter * turn**2 / 2) for turn in turns)
-        return np.asarray(sum(np.exp(-parameter * (near - turn) ** 2 / 2) for turn in turns) / every, np.complex128)
+        return np.asarray(sum(np.exp(-parameter * (near - turn) ** 2 / 2) for turn in turns) / every), None
 
 
 Part = BinomialPart | NoisePart
@@ -140,7 +144,8 @@ class SumLaw:
 
     Guarantee: with D the sum and G standard normal, D >= x implies D + b G >= x - 4 b but for 1 in 30,000, which is
     added; the law of D + b G is the Fourier series of its characteristic function, on a circle that D leaves with a
-    probability of 1e-7, which is added too. Waves below 1e-16 are left out.
+    probability of 1e-7, which is added too. Waves below 1e-16 are left out, and those that the blur makes small: they
+    sum to 2/pi times the integral of exp(-t^2/2)/t from 5 on, less than 1e-7, which is added as well.
     """
 
     parts: tuple[Part, ...]
@@ -168,29 +173,40 @@ class SumLaw:
         return _REACH * self.deviation + _SCALES * max(part.scale for part in self.parts) + self._blur * 8
 
     @cached_property
-    def _series(self) -> tuple[Floats, Waves]:
+    def _series(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """The frequencies, whether each is an odd multiple of the first (-1) or an even one, and the waves there.
+
+        Of the waves the moduli are divided by the frequencies, and angles follow.
+        """
         import numpy as np
 
         step = math.pi / self._half
-        s: Floats = np.arange(1, math.ceil(_LOST / self._blur / step) + 1, dtype=np.float64) * step
+        number: Floats = np.arange(1, math.ceil(_LOST / self._blur / step) + 1, dtype=np.float64)
         for part in self.parts:
-            s = s[part.matters(s)]
-        waves: Any = np.exp(-((s * self._blur) ** 2) / 2)
+            number = number[part.matters(number * step)]
+        s = number * step
+        sizes, angles = np.exp(-((s * self._blur) ** 2) / 2) / s, np.zeros(s.shape)
         for part in self.parts:
-            waves = waves * part.waves(s)
-        return s, np.asarray(waves, dtype=np.complex128)
+            size, angle = part.waves(s)
+            sizes *= size
+            if angle is not None:
+                angles += angle
+        return s, 1 - 2 * (number % 2), sizes, angles
 
     def _above(self, x: float, side: int) -> float:
-        """Return P[side D + b G >= x] by the integral of the series from x to the end of the circle."""
+        """Return P[side D + b G >= x] by the integral of the series from x to the end of the circle.
+
+        The wave of size r and angle t at the frequency s integrates to r / s (sin(t - s x) - sin(t - s h)), and s h is
+        a multiple of pi there.
+        """
         import numpy as np
 
         half = self._half
         if x >= half:
-            return 1e-7
+            return 2e-7
         if x <= -half:
             return 1.0
-        s, waves = self._series
-        facing = waves if side > 0 else waves.conj()
-        ends = (np.exp(-1j * s * x) - np.exp(-1j * s * half)) / (1j * s)
-        inside = (half - x) / (2 * half) + float(np.sum((facing * ends).real)) / half
-        return min(1.0, max(0.0, inside) * _MISSED + 1e-7)
+        s, even, sizes, angles = self._series
+        facing = side * angles
+        inside = (half - x) / (2 * half) + float(np.dot(sizes, np.sin(facing - s * x) - even * np.sin(facing))) / half
+        return min(1.0, max(0.0, inside) * _MISSED + 2e-7)
