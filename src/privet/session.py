@@ -998,7 +998,8 @@ class Session:
         Args:
             table: the name of a table or a view, or rows of one: `session.table("visits").where(...)`.
             formula: such as "cost ~ age + ward": numbers with declared bounds, and categories with declared values,
-                of which the first is the one that others are compared with. "cost ~ 0 + age" has no constant.
+                of which the first is the one that others are compared with. "cost ~ 0 + age" has no constant, and
+                "cost ~ age * ward" has products of both, too.
             epsilon: the privacy loss of everything together. Defaults to a tenth of the budget.
             rho: the same as a zCDP parameter. Pass either epsilon or rho, not both.
             norm: a limit on the norm of a row's features, each a number from -1 to 1 between its bounds, a category

@@ -45,7 +45,7 @@ MUTANTS: list[Mutant] = [
         "unit/inference/test_share_tests.py",
         ("x - _FURTHER * self._blur", "x"),
     ),
-    *of("inference.sum_laws:SumLaw._above", "unit/inference/test_share_tests.py", ("side > 0", "side < 0")),
+    *of("inference.sum_laws:SumLaw._above", "unit/inference/test_share_tests.py", ("side * angles", "-side * angles")),
     *of(
         "inference.share_tests:CountedShare.sizes",
         "unit/inference/test_share_tests.py",

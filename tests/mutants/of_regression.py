@@ -83,4 +83,15 @@ MUTANTS: list[Mutant] = [
     ),
     *of("aggregates.line:RegressionLine._bar", "unit/test_regression_line.py", ("squares(x).offset * to_x**2", "0.0")),
     *of("study.regression:read_ridge", TABLES, ("not 0 <= found <= 10**12", "False")),
+    *of(
+        "study.regression:_products",
+        "unit/study/test_regression.py",
+        ("one.levels[1:]", "one.levels"),
+        ("call('and', *met)", "met[0]"),
+    ),
+    *of(
+        "study.formula:read_formula",
+        "unit/study/test_regression.py",
+        ("[name for name in several if name not in terms]", "[]"),
+    ),
 ]

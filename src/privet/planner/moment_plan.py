@@ -51,6 +51,8 @@ class Variable:
     expression: Expression
     levels: tuple[Key, ...] | None = None
     """The declared values, of which the first is the one that others are compared with; None for a number."""
+    parts: tuple[tuple[str, Key], ...] = ()
+    """Of a product of columns, each of them: a number with None, a category with its level."""
 
 
 @dataclass(frozen=True)
@@ -65,10 +67,14 @@ class Factor:
     kind: Literal["constant", "number", "level", "count"] = "number"
     centre: Fraction = Fraction(0)
     unit: Fraction = Fraction(1)
+    parts: tuple[tuple[str, Key], ...] = ()
+    """Of a product of columns, each of them: a number with None, a category with its level."""
 
     @property
     def label(self) -> str:
         """What it is called in a table."""
+        if self.parts:
+            return ":".join(name if level is None else f"{name}={level}" for name, level in self.parts)
         if self.kind == "constant":
             return "(intercept)"
         return self.name if self.kind != "level" else f"{self.name}: {self.level}"
@@ -205,7 +211,7 @@ class _Factors:
         fine = given.step / 2 if given.step else half / STEPS
         step = half / STEPS if self.one_grid or half / fine > STEPS or (half / fine).denominator > 1 else fine
         most = int(half / step)
-        self.factors.append(Factor(one.name, centre=centre, unit=half))
+        self.factors.append(Factor(one.name, centre=centre, unit=half, parts=one.parts))
         self.sums.append(Sum(one.expression, -most, most, origin=centre, step=step))
         if given.nullable:
             self.conditions.append(call("not", call("is_null", one.expression)))

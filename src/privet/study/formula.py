@@ -1,9 +1,12 @@
-"""Formulas such as "cost ~ age + ward": which column is explained, by which others, and whether there is a constant."""
+"""Formulas such as "cost ~ age * ward": which column is explained, by which others and which products of them, and
+whether there is a constant.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import combinations
 
 from privet.core.errors import BadParameter, RequestError
 from privet.core.given import plain_text
@@ -11,6 +14,8 @@ from privet.core.given import plain_text
 _ALLOWED = 'a formula such as "cost ~ age + ward"'
 _LONGEST = 10_000
 _NAME = r"[^\W\d]\w*(?:\.[^\W\d]\w*)?"
+_JOINED = re.compile(r"\s*(?P<join>[:*])\s*(?:`(?P<quoted>[^`]+)`|(?P<name>" + _NAME + "))", re.ASCII)
+_MOST_JOINED = 4
 _TERM = re.compile(rf"\s*(?:(?P<sign>[+-])|(?P<number>[01])(?![\w.])|`(?P<quoted>[^`]+)`|(?P<name>{_NAME}))", re.ASCII)
 
 
@@ -21,35 +26,48 @@ class RegressionFormula:
     target: str
     terms: tuple[str, ...]
     constant: bool = True
+    products: tuple[tuple[str, ...], ...] = ()
+    """The interactions: columns of `terms` that are multiplied."""
 
     def __str__(self) -> str:
-        several = [_shown(one) for one in self.terms]
+        several = [*map(_shown, self.terms), *(":".join(map(_shown, one)) for one in self.products)]
         listed = " + ".join([*([] if self.constant else ["0"]), *several]) or "1"
         return f"{_shown(self.target)} ~ {listed}"
 
 
 def read_formula(text: str) -> RegressionFormula:
-    """Return a formula from its text; `0 +` or `- 1` leaves out the constant."""
+    """Return a formula from its text; `0 +` or `- 1` leaves out the constant.
+
+    `a:b` is the product of two columns, and `a * b` stands for `a + b + a:b`.
+    """
     given = plain_text(text, "formula", _ALLOWED, least=1)
     if len(given) > _LONGEST:
         raise BadParameter("formula", given, f"of at most {_LONGEST:,} characters")
     left, sign, right = given.partition("~")
     if not sign or "~" in right:
         raise BadParameter("formula", given, _ALLOWED)
-    targets, constant = _terms(left, given)
-    if len(targets) != 1 or not constant:
+    targets, products, constant = _terms(left, given)
+    if len(targets) != 1 or products or not constant:
         raise BadParameter("formula", given, f"{_ALLOWED}, with one column before ~")
-    terms, constant = _terms(right, given)
+    terms, products, constant = _terms(right, given)
     if targets[0] in terms:
         raise RequestError(f"the formula explains {targets[0]} by itself; leave it out after ~")
     if not terms and not constant:
         raise RequestError("the formula explains by nothing; name a column after ~, such as cost ~ age")
-    return RegressionFormula(targets[0], terms, constant)
+    for several in products:
+        missing = [name for name in several if name not in terms]
+        if missing:
+            raise RequestError(
+                f"the formula has the product {':'.join(map(_shown, several))} without {', '.join(missing)} alone, and "
+                f"what it finds would depend on where {missing[0]} begins; write {' * '.join(map(_shown, several))}"
+            )
+    return RegressionFormula(targets[0], terms, constant, products)
 
 
-def _terms(text: str, whole: str) -> tuple[tuple[str, ...], bool]:
-    """Return the names of one side, each once, and whether a constant is among them."""
+def _terms(text: str, whole: str) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...], bool]:
+    """Return the names of one side, the products of several, each once, and whether a constant is among them."""
     found: dict[str, None] = {}
+    products: dict[frozenset[str], tuple[str, ...]] = {}
     constant, place, sign, waits = True, 0, "+", True
     while text[place:].strip():
         match = _TERM.match(text, place)
@@ -57,13 +75,14 @@ def _terms(text: str, whole: str) -> tuple[tuple[str, ...], bool]:
             rest = text[place:].strip()
             if rest[0] in ":*^(":
                 raise RequestError(
-                    f"a formula adds columns, and has no {rest[0]!r}; make a column of it first: "
+                    f"a formula adds columns and products such as age:ward, and has no {rest[0]!r} here; make a column "
+                    f"of it first: "
                     f'session.table("visits").select("cost", "age", squared=privet.col("age") * privet.col("age"))'
                 )
             raise BadParameter("formula", whole, f"{_ALLOWED}; names with other characters stand in `backquotes`")
         place = match.end()
         if match["sign"]:
-            if waits and found:
+            if waits and (found or products):
                 raise BadParameter("formula", whole, _ALLOWED)
             sign, waits = match["sign"], True
             continue
@@ -75,10 +94,25 @@ def _terms(text: str, whole: str) -> tuple[tuple[str, ...], bool]:
             continue
         if sign == "-":
             raise BadParameter("formula", whole, f"{_ALLOWED}; leave out a column instead of taking it away")
-        found[match["quoted"] or match["name"]] = None
-    if waits and (found or not constant):
+        names, joined = [match["quoted"] or match["name"]], set()
+        while (more := _JOINED.match(text, place)) is not None:
+            names, place = [*names, more["quoted"] or more["name"]], more.end()
+            joined.add(more["join"])
+        if len(joined) > 1 or len(names) > _MOST_JOINED:
+            raise BadParameter("formula", whole, f"{_ALLOWED}; up to {_MOST_JOINED} columns, all with : or all with *")
+        if len(set(names)) < len(names):
+            raise RequestError(
+                f"the formula multiplies {names[0]} by itself; make a column of it first: "
+                f'session.table("visits").select("cost", "age", squared=privet.col("age") * privet.col("age"))'
+            )
+        if joined != {":"}:
+            found |= dict.fromkeys(names)
+        sizes = range(2, len(names) + 1) if joined == {"*"} else [len(names)] if joined else []
+        for several in (one for size in sizes for one in combinations(names, size)):
+            products.setdefault(frozenset(several), several)
+    if waits and (found or products or not constant):
         raise BadParameter("formula", whole, _ALLOWED)
-    return tuple(found), constant
+    return tuple(found), tuple(products.values()), constant
 
 
 def _shown(name: str) -> str:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal
+from functools import reduce
+from itertools import product
+from typing import TYPE_CHECKING, Any
+from typing import Literal as Choice
 
 from privet.core.errors import BadParameter, RequestError
-from privet.core.expression import Expression
+from privet.core.expression import Call, Expression, Literal
 from privet.core.given import is_a
 from privet.core.numbers import Number, open_probability, rational
 from privet.core.schema import Schema
@@ -21,6 +24,7 @@ from privet.planner.moment_plan import MomentPlan, RowLimit, Variable, plan_mome
 from privet.planner.verify import verify
 from privet.query.frame import Frame
 from privet.query.functions import typed
+from privet.query.normal import call
 from privet.query.terms import count
 
 from .formula import RegressionFormula, read_formula
@@ -29,7 +33,7 @@ from .regression_table import Regression, Shrinkage
 if TYPE_CHECKING:
     from rich.console import Console
 
-NormGiven = Number | tuple[Literal["L1", "L2"], Number]
+NormGiven = Number | tuple[Choice["L1", "L2"], Number]
 """A limit on the norm of a row's features: a number, or the kind of norm and a number."""
 
 _MOST_LEVELS = 100
@@ -112,6 +116,7 @@ def plan_regression(
     query = frame.agg(rows_of_a_regression=count()).query()
     schema = private_schema(query.table, catalog.schemas)
     features = [_variable(frame, name, schema) for name in asked.terms]
+    features += [one for names in asked.products for one in _products(features, names)]
     target = _variable(frame, asked.target, schema)
     if target.levels is not None:
         raise RequestError(
@@ -127,6 +132,26 @@ def plan_regression(
     pure = made.measure.family == "laplace"
     other = plan_moments(query, catalog.schemas, **given, norm=RowLimit(1 if pure else 2, Fraction(2)))
     return RegressionPlan(made, asked, levels, _gain(made, other, pure=pure))
+
+
+def _products(features: Sequence[Variable], names: Sequence[str]) -> Iterator[Variable]:
+    """Yield the products of some columns: one for each combination of levels of the categories among them.
+
+    The first level of a category is left out, as it is without a product; a product is a number with bounds that
+    follow from those of its columns.
+    """
+    several = {one.name: one for one in features}
+    parts = [several[name] for name in names]
+    for levels in product(*(one.levels[1:] if one.levels is not None else (None,) for one in parts)):
+        numbers = [one.expression for one in parts if one.levels is None]
+        met = [
+            Call("equal", (one.expression, Literal(level)))
+            for one, level in zip(parts, levels, strict=True)
+            if one.levels is not None
+        ]
+        value = reduce(lambda a, b: call("multiply", a, b), numbers) if numbers else Literal(1)
+        whole = call("case", call("and", *met), value, Literal(0)) if met else value
+        yield Variable(":".join(names), whole, parts=tuple(zip(names, levels, strict=True)))
 
 
 def _gain(box: MomentPlan, held: MomentPlan, *, pure: bool) -> str:
@@ -158,7 +183,7 @@ def _read_norm(norm: NormGiven | None, *, pure: bool) -> RowLimit | None:
     allowed = 'a number above 0, such as 2, or a kind of norm and a number, such as ("L1", 2)'
     if norm is None:
         return None
-    order: Literal[1, 2] = 1 if pure else 2
+    order: Choice[1, 2] = 1 if pure else 2
     size: object = norm
     if isinstance(norm, tuple):
         if len(norm) != 2 or norm[0] not in ("L1", "L2"):

@@ -10,6 +10,7 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -69,6 +70,10 @@ class Coefficient:
         names = ("estimate", "standard_error", "low", "high", "p_value", "privacy")
         numbers = {name: getattr(self, name) for name in names}
         return {"name": self.name, **{name: x if math.isfinite(x) else None for name, x in numbers.items()}}
+
+
+def _product(factor: Factor) -> frozenset[str]:
+    return frozenset(name for name, _ in factor.parts)
 
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
@@ -150,16 +155,17 @@ class Regression:
 
     @cached_property
     def _columns(self) -> tuple[int, ...]:
-        names = set(self.formula.terms)
+        names, products = set(self.formula.terms), {frozenset(one) for one in self.formula.products}
         return tuple(
             place
             for place, one in enumerate(self.factors)
-            if place != self._explained and (one.kind == "constant" or one.name in names)
+            if place != self._explained
+            and (one.kind == "constant" or (_product(one) in products if one.parts else one.name in names))
         )
 
     @cached_property
     def _explained(self) -> int:
-        return next(place for place, one in enumerate(self.factors) if one.kind == "number" and one.name == self._name)
+        return next(place for place in self._numbers if self.factors[place].name == self._name)
 
     @property
     def _name(self) -> str:
@@ -225,13 +231,17 @@ class Regression:
             '(intercept)'
         """
         wanted = read_formula(formula)
-        names = tuple(dict.fromkeys(one.name for one in self.factors if one.name))
-        numbers = {one.name for one in self.factors if one.kind == "number"}
+        names = tuple(dict.fromkeys(one.name for one in self.factors if one.name and not one.parts))
+        numbers = {self.factors[place].name for place in self._numbers}
         for name in (wanted.target, *wanted.terms):
             if name not in names:
                 raise UnknownName("column", name, names)
         if wanted.target not in numbers:
             raise RequestError(f"{wanted.target} is a category, and a regression explains numbers")
+        measured = {_product(one): one.name for one in self.factors if one.parts}
+        for several in wanted.products:
+            if frozenset(several) not in measured:
+                raise UnknownName("product", ":".join(several), tuple(measured.values()))
         if wanted.constant != self.formula.constant:
             had = "with" if self.formula.constant else "without"
             raise RequestError(f"this was measured {had} a constant, and so is every model of it; ask for another one")
@@ -281,15 +291,22 @@ class Regression:
     def _factor_of(self, factor: Factor, row: Mapping[str, Any]) -> float:
         if factor.kind == "constant":
             return 1.0
-        if factor.name not in row:
-            raise BadParameter("rows", ", ".join(map(str, row)), f"rows with {factor.name}")
-        value = row[factor.name]
         if factor.kind == "number":
-            return float((rational(value, factor.name) - factor.centre) / factor.unit)
-        levels = self.levels[factor.name]
-        if not any(type(value) is type(level) and value == level for level in levels):
-            raise BadParameter(factor.name, value, f"one of {', '.join(map(str, levels))}")
-        return 1.0 if value == factor.level else 0.0
+            parts = factor.parts or ((factor.name, None),)
+            value = math.prod(self._part_of(name, level, row) for name, level in parts)
+            return float((value - factor.centre) / factor.unit)
+        return float(self._part_of(factor.name, factor.level, row))
+
+    def _part_of(self, name: str, level: Any, row: Mapping[str, Any]) -> Fraction:
+        """Return a number of a row, or whether its category has a level."""
+        if name not in row:
+            raise BadParameter("rows", ", ".join(map(str, row)), f"rows with {name}")
+        value, levels = row[name], self.levels.get(name)
+        if levels is None:
+            return rational(value, name)
+        if not any(type(value) is type(one) and value == one for one in levels):
+            raise BadParameter(name, value, f"one of {', '.join(map(str, levels))}")
+        return Fraction(int(value == level))
 
     # --- other readings of the same sums ------------------------------------------------------------------------------
 
@@ -338,7 +355,8 @@ class Regression:
 
     @property
     def _numbers(self) -> list[int]:
-        return [place for place, one in enumerate(self.factors) if one.kind == "number"]
+        """Where the columns are that are numbers; products of columns are not among them."""
+        return [place for place, one in enumerate(self.factors) if one.kind == "number" and not one.parts]
 
     def _covariances(self) -> tuple[NoisyCovariance, tuple[str, ...]]:
         constant = next((place for place, one in enumerate(self.factors) if one.kind == "constant"), None)

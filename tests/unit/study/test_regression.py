@@ -87,6 +87,50 @@ def test_submodels_are_free_and_the_same_as_asking_for_them() -> None:
         fit.submodel("cost ~ 0 + age")
 
 
+def interacting() -> Any:
+    """Return the least squares of cost by age, ward and smokes, and products of age and ward, and ward and smokes."""
+    data = rows()
+    age = np.array([row["age"] for row in data], dtype=float)
+    wards = [np.array([float(row["ward"] == level) for row in data]) for level in "BC"]
+    smokes = np.array([float(row["smokes"]) for row in data])
+    columns = [np.ones(N), age, *wards, smokes, *(age * one for one in wards), *(one * smokes for one in wards)]
+    return np.linalg.lstsq(np.column_stack(columns), np.array([row["cost"] for row in data]), rcond=None)[0]
+
+
+def test_products_of_columns_are_least_squares_too() -> None:
+    formula = "cost ~ age * ward + smokes + ward:smokes"
+    fit = session().regress("visits", formula, epsilon=HUGE)
+    products = ["age:ward=B", "age:ward=C", "ward=B:smokes=True", "ward=C:smokes=True"]
+    expected = ["(intercept)", "age", "ward: B", "ward: C", "smokes: True", *products]
+    assert [one.name for one in fit.coefficients] == expected
+    b = interacting()
+    assert [one.estimate for one in fit.coefficients] == pytest.approx(b, rel=2e-3, abs=0.05)
+    row = {"age": 40, "ward": "C", "smokes": True}
+    wanted = b[0] + 40 * b[1] + b[3] + b[4] + 40 * b[6] + b[8]
+    assert fit.predict([row])[0].value == pytest.approx(wanted, rel=2e-3)
+    simple = fit.submodel("cost ~ age + ward")
+    assert [one.estimate for one in simple.coefficients] == pytest.approx(exact(), rel=1e-3, abs=0.05)
+    assert fit.submodel("cost ~ ward * age").formula.products == (("ward", "age"),)
+    assert len(fit.submodel("cost ~ ward * age").coefficients) == 6
+    assert fit.correlations().names == ("age", "cost")
+    with pytest.raises(UnknownName, match="age:smokes"):
+        fit.submodel("cost ~ age * smokes")
+
+
+def test_products_of_numbers_are_of_their_own_bounds() -> None:
+    view = {"more": "SELECT age, cost, cost - 100 AS rest, ward FROM visits"}
+    table = privet.Table(frame(rows()), unit=privet.Rows(), columns=COLUMNS)
+    with privet.Session({"visits": table}, views=view, budget=privet.Pure(epsilon=10**9)) as one:
+        fit = one.regress("more", "cost ~ age * rest * ward", epsilon=HUGE)
+    names = [one.name for one in fit.coefficients]
+    assert names[5:8] == ["age:rest", "age:ward=B", "age:ward=C"]
+    assert names[-1] == "age:rest:ward=C"
+    (product,) = [one for one in fit.factors if one.label == "age:rest"]
+    assert (product.centre - product.unit, product.centre + product.unit) == (-8000, 32_000)
+    # cost is rest and 100: the products say nothing more
+    assert [one.estimate for one in fit.coefficients][2] == pytest.approx(1, abs=0.01)
+
+
 def test_it_is_charged_once_and_found_again() -> None:
     one = session(budget=privet.Pure(epsilon=1))
     first = one.regress("visits", "cost ~ age", epsilon=1)
@@ -181,8 +225,14 @@ def test_any_data_gives_a_table(data: Any, epsilon: float) -> None:
     [
         ("cost", "a formula"),
         ("cost ~ ", None),
-        ("cost ~ age * ward", "make a column"),
-        ("cost ~ age:ward", "make a column"),
+        ("cost ~ age * age", "make a column"),
+        ("cost ~ age * (ward + smokes)", "make a column"),
+        ("cost ~ age:ward", r"write age \* ward"),
+        ("cost ~ age:ward*smokes + ward", "all with"),
+        ("cost ~ age * height", "height"),
+        ("cost ~ age *", "make a column"),
+        ("cost:age ~ ward", "one column before"),
+        ("cost ~ age*cost", "by itself"),
         ("cost ~ log(age)", "make a column"),
         ("cost ~ height", "height"),
         ("cost ~ cost", "by itself"),
@@ -229,8 +279,10 @@ def test_formulas_are_read() -> None:
     assert read_formula(" cost~age+ward ") == RegressionFormula("cost", ("age", "ward"))
     assert read_formula("cost ~ age - 1") == RegressionFormula("cost", ("age",), constant=False)
     assert read_formula("`my cost` ~ 1 + age") == RegressionFormula("my cost", ("age",))
-    for text in ("cost ~ age + ward", "cost ~ 0 + age", "`my cost` ~ age", "cost ~ 1"):
+    for text in ("cost ~ age + ward", "cost ~ 0 + age", "`my cost` ~ age", "cost ~ 1", "a ~ b + c + b:c"):
         assert str(read_formula(text)) == text
+    assert str(read_formula("a ~ b*c*`d e`")) == "a ~ b + c + `d e` + b:c + b:`d e` + c:`d e` + b:c:`d e`"
+    assert read_formula("a ~ b*c + c:b") == read_formula("a ~ b + c + b:c")
     with pytest.raises(BadParameter):
         read_formula(3)  # type: ignore[arg-type]
 
