@@ -367,6 +367,7 @@ INSTANCES: dict[type, Make] = {
     strategy.Strategy: lambda: strategy.identity_strategy(3, measure="pure"),
     strategy.MatrixStrategy: lambda: strategy.identity_strategy(3, measure="pure"),
     strategy.TreeStrategy: lambda: strategy.tree(3, branching=3, measure="pure"),
+    strategy.SpectralStrategy: lambda: strategy.spectral(strategy.all_ranges(3)),
     strategy.ProductStrategy: lambda: strategy.ProductStrategy((strategy.identity_strategy(3, measure="pure"),)),
     strategy.UnionStrategy: lambda: strategy.UnionStrategy((strategy.identity_strategy(3, measure="pure"),), (1,)),
     strategy.MarginalStrategy: lambda: strategy.MarginalStrategy("pure", (3,), ((0,),), (1,)),

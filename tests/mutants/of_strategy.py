@@ -16,7 +16,31 @@ EXACT = "laws/test_strategy_laws.py"
 COVERED = "statistical/test_strategy_coverage.py"
 RANGES = "unit/test_ranges_session.py"
 MARGINALS = "unit/test_marginals_session.py"
+SPECTRAL = "unit/strategy/test_spectral.py"
 MUTANTS: list[Mutant] = [
+    *of(
+        "strategy.spectral_roots:_entries",
+        SPECTRAL,
+        ("_rising(kernel, 2, cells)", "_rising(kernel, 1, cells)"),
+        ("_rising(kernel, 2 * cells + 2, cells)", "_rising(kernel, 2 * cells + 1, cells)"),
+    ),
+    *of(
+        "strategy.spectral_roots:SpectralStrategy.__post_init__",
+        SPECTRAL,
+        ("(self.matrix != made).any()", "False"),
+        ("set(self.weights) != {1}", "False"),
+    ),
+    *of(
+        "strategy.spectral_roots:SpectralStrategy._covariance",
+        SPECTRAL,
+        ("np.ptp(variances) > 0", "False"),
+        ("1 / self._eigenvalues**2", "1 / np.abs(self._eigenvalues)"),
+    ),
+    *of(
+        "strategy.spectral_roots:spectral",
+        SPECTRAL,
+        ("(2 * np.sin(angles / 2)) ** -0.5", "(2 * np.sin(angles / 2)) ** -1.0"),
+    ),
     *of(
         "strategy.integer_products:exact_product",
         NORMS,

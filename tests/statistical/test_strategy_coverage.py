@@ -139,6 +139,7 @@ WIDE: dict[str, Any] = {
     "wavelets, gaussian": lambda: strategy.haar(64, measure="gaussian"),
     "optimum, gaussian": lambda: strategy.gaussian_optimum(strategy.all_ranges(64)),
     "square root": lambda: strategy.square_root(64),
+    "root of ranges": lambda: strategy.spectral(strategy.all_ranges(64)),
     "marginals, pure": lambda: strategy.plan_marginals(strategy.all_marginals((4, 4, 4), ways=2), measure="pure"),
     "residuals": lambda: strategy.plan_residuals(strategy.all_marginals((4, 4, 4), ways=2)),
 }

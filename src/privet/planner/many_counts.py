@@ -169,7 +169,7 @@ def range_design(sizes: tuple[int, ...], noise: Noise) -> Strategy:
 
     For Laplace noise, kept ones or parts of them, and closed forms: what an optimisation finds depends on how a machine
     rounds, and a plan that differs by that would be charged again. The optimum for Gaussian noise is unique, and its
-    rows are rounded far above such differences.
+    rows are rounded far above such differences; over more cells the root of all ranges, in closed form, is as good.
     """
     from privet.strategy import TreeStrategy, all_ranges, optimize
 

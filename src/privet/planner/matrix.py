@@ -274,6 +274,7 @@ def _kinds() -> tuple[type, ...]:
     return (
         strategy.MatrixStrategy,
         strategy.TreeStrategy,
+        strategy.SpectralStrategy,
         strategy.ProductStrategy,
         strategy.UnionStrategy,
         strategy.MarginalStrategy,

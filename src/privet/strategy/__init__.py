@@ -22,6 +22,7 @@ from .optimum import Candidate, Optimized, optimize
 from .partition_tree import PartitionTree
 from .reconstruction import Answers, Reconstruction, reconstruct
 from .residuals import MarginalStrategy, ResidualStrategy, plan_marginals, plan_residuals
+from .spectral_roots import SpectralStrategy, spectral
 from .strategies import MatrixStrategy, ProductStrategy, Strategy
 from .unions import UnionStrategy
 from .weighted_sums import p_identity
@@ -62,6 +63,7 @@ __all__ = [
     "RangeWorkload",
     "Reconstruction",
     "ResidualStrategy",
+    "SpectralStrategy",
     "Strategy",
     "StrategyMeasure",
     "TreeStrategy",
@@ -86,6 +88,7 @@ __all__ = [
     "product",
     "ranges",
     "reconstruct",
+    "spectral",
     "square_root",
     "sums_and_differences",
     "total",

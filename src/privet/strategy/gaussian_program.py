@@ -25,6 +25,8 @@ BITS = 16
 """Binary digits to which real rows are rounded; what is lost is measured with the rounded rows themselves."""
 
 _COARSE = 512
+_FEW_STEPS = 5
+"""The most steps over more than 2,048 cells, where each takes seconds and the first guess is close."""
 _LEAST = 1e-14
 _RANK = 1e-13
 """Eigenvalues below this part of the largest are rounding, and would be measured in vain."""
@@ -125,7 +127,7 @@ def gaussian_optimum(
     if not gram.any():
         raise RequestError("every query of this workload is 0 on every cell; there is nothing to measure")
     if start is not None and workload.cells > 4 * _COARSE:
-        steps = 1
+        steps = min(steps, _FEW_STEPS)
     found = solve_gaussian(gram, iterations=steps, tolerance=close, start=start, progress=told)
     return from_covering(found.matrix, "optimal for Gaussian noise")
 

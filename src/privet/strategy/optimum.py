@@ -11,7 +11,7 @@ import numpy as np
 
 from privet.core.errors import BadParameter, RequestError
 from privet.core.given import choice, instance, listed, plain_text, set_fields
-from privet.core.numbers import nonnegative
+from privet.core.numbers import nonnegative, probability
 
 from .covariances import NotMeasured
 from .gaussian_program import gaussian_optimum, is_prefixes, square_root
@@ -31,6 +31,7 @@ from .hierarchies import (
 from .kept import kept_part, kept_strategy
 from .residuals import MarginalStrategy, plan_marginals, plan_residuals
 from .several_attributes import best_product, best_union, products_of
+from .spectral_roots import has_spectral, spectral
 from .strategies import MatrixStrategy, Noise, ProductStrategy, Strategy, read_measure, read_workload
 from .weighted_sums import p_identity
 from .workloads import (
@@ -38,7 +39,6 @@ from .workloads import (
     MOST_DENSE,
     MarginalWorkload,
     ProductWorkload,
-    RangeWorkload,
     Workload,
     check_dense,
 )
@@ -54,6 +54,9 @@ _CLOSED = 2048
 
 _LATER = {"low": 0, "normal": 2**17, "high": 2**30}
 """The most rows x cells of a p-identity that is optimised."""
+
+_QUICK = {"low": 256, "normal": 1024, "high": 4096}
+"""The most cells for which the optimum for Gaussian noise is computed."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,8 @@ class Optimized:
     strategy: Strategy
     rmse: float
     table: tuple[Candidate, ...]
+    gained: float = 0.0
+    """How far an optimisation brought the error below that of the best closed form or kept strategy, as a share."""
 
     def __post_init__(self) -> None:
         instance(self.strategy, Strategy, "strategy", "a strategy")
@@ -104,7 +109,8 @@ class Optimized:
         table = tuple(instance(one, Candidate, "table", "a list of candidates") for one in every)
         if not table:
             raise BadParameter("table", self.table, "at least one candidate")
-        set_fields(self, rmse=_read_rmse(self.rmse), table=table)
+        gained = float(probability(self.gained, "gained"))
+        set_fields(self, rmse=_read_rmse(self.rmse), table=table, gained=gained)
 
     def __str__(self) -> str:
         width = max(len(one.name) for one in self.table)
@@ -144,9 +150,13 @@ def optimize(
     tried = sorted((one for one in tried if math.isfinite(one.rmse)), key=lambda one: (one.rmse, one.strategy.rows))
     if not tried:
         raise RequestError("no strategy fits this workload; ask for fewer attributes or wider bins")
-    best = tried[0].strategy
+    best = tried[0]
     table = tuple(Candidate(one.name, one.rmse) for one in tried)
-    return Optimized(best, tried[0].rmse, table)
+    before = next((one for one in tried if not one.optimised), best)
+    gained = 1 - best.rmse / before.rmse if best.rmse < before.rmse else 0.0
+    if gained:
+        told(f"{best.name}: {gained:.2%} less error than {before.name}, which takes no optimisation")
+    return Optimized(best.strategy, best.rmse, table, gained)
 
 
 @dataclass(frozen=True)
@@ -155,18 +165,19 @@ class _Rated:
 
     strategy: Strategy
     rmse: float
+    optimised: bool = False
 
     @property
     def name(self) -> str:
         return self.strategy.name
 
 
-def _rated(found: Strategy, workload: Workload) -> _Rated:
+def _rated(found: Strategy, workload: Workload, optimised: bool = False) -> _Rated:
     """Return a strategy with its error; infinite where it leaves out some of the workload."""
     try:
-        return _Rated(found, _shown(found.rmse(workload)))
+        return _Rated(found, _shown(found.rmse(workload)), optimised)
     except NotMeasured:
-        return _Rated(found, math.inf)
+        return _Rated(found, math.inf, optimised)
 
 
 def _shown(error: float) -> float:
@@ -226,13 +237,16 @@ def _of_one(workload: Workload, noise: Noise, effort: Effort, progress: Progress
         rows = min(max(n // 16, 1), 128)
         if (kept is None or effort == "high") and rows * n <= _LATER[effort]:
             high = effort == "high"
-            yield p_identity(workload, iterations=3000 if high else 600, restarts=3 if high else 1, progress=progress)
+            steps, starts = (3000, 3) if high else (600, 1)
+            yield _rated(p_identity(workload, iterations=steps, restarts=starts, progress=progress), workload, True)
         return
     if is_prefixes(workload):
         yield square_root(n)
-    known = isinstance(workload, RangeWorkload) and workload.name in ("all ranges", "prefixes")
-    if n <= {"low": 256, "normal": 1024, "high": 4096}[effort] or (known and n <= 4096 and effort != "low"):
-        yield gaussian_optimum(workload, iterations=200 if effort == "high" else 40, progress=progress)
+    if has_spectral(workload) and n > _QUICK["low"]:
+        yield spectral(workload)
+    if n <= _QUICK[effort]:
+        found = gaussian_optimum(workload, iterations=200 if effort == "high" else 40, progress=progress)
+        yield _rated(found, workload, True)
 
 
 def _hierarchies(workload: Workload, noise: Noise) -> Iterator[Strategy | _Rated]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import count
 
 import numpy as np
 from scipy import linalg, sparse
@@ -24,6 +25,8 @@ BITS = 12
 
 _WEIGHT_BITS = 20
 _FEW_SCALES = 8
+_SHOWN = 100
+"""After how many steps progress is shown."""
 _LARGEST_ENTRY = 1e4
 """The most that an entry of T becomes: sums beside which cells hardly count, where digits cancel in the error."""
 
@@ -61,7 +64,12 @@ def p_identity(
     many = min(max(n // 16, 1), 128) if rows is None else whole(rows, "rows", least=1, most=n)
     best: tuple[float, Floats] | None = None
     for restart in range(starts):
-        found = optimise_sums(workload, first_sums(n, many, restart), iterations=steps)
+        found = optimise_sums(
+            workload,
+            first_sums(n, many, restart),
+            iterations=steps,
+            progress=lambda line, place=restart: told(f"start {place + 1} of {starts}, {line}"),  # type: ignore[misc]
+        )
         if best is None or found[0] < best[0]:
             best = found
         told(f"start {restart + 1} of {starts}: RMSE {math.sqrt(2 * best[0] / workload.mass):.6g}")
@@ -80,13 +88,20 @@ def first_sums(cells: int, rows: int, seed: int) -> Floats:
     return np.ldexp((mixed >> np.uint64(11)).astype(np.float64), -53).reshape(rows, cells)
 
 
-def optimise_sums(workload: Workload, start: Floats, *, iterations: int) -> tuple[float, Floats]:
+def optimise_sums(
+    workload: Workload, start: Floats, *, iterations: int, progress: Callable[[str], None] | None = None
+) -> tuple[float, Floats]:
     """Return the least tr(W'W (A'A)^-1) found from a start, and T, by a quasi-Newton method with bounds."""
     rows, n = start.shape
     diagonal = gram_diagonal(workload)
 
+    calls = count(1)
+
     def loss(flat: Floats) -> tuple[float, Floats]:
         value, slope = sums_loss(workload, diagonal, flat.reshape(rows, n))
+        call = next(calls)
+        if progress is not None and call % _SHOWN == 0:
+            progress(f"step {call:,}: RMSE {math.sqrt(2 * value / workload.mass):.6g}")
         return value, slope.ravel()
 
     found = numerical.minimize(

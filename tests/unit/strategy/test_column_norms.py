@@ -45,6 +45,7 @@ def listed(measure: Any) -> list[strategy.Strategy]:
         strategy.sums_and_differences(two, measure=measure),
         strategy.ProductStrategy(factors),
         *unions(measure),
+        *([strategy.spectral(strategy.all_ranges(4))] if measure == "gaussian" else []),
         strategy.plan_marginals(strategy.all_marginals((2, 3), ways=1), measure=measure),
         strategy.MarginalStrategy(measure, (2, 1, 2), ((), (1,), (0, 2)), (4, 2, 1)),
     ]

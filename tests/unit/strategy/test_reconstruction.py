@@ -19,7 +19,8 @@ PAIRS = strategy.all_marginals((2, 3, 2), ways=2)
 
 def listed(measure: Any) -> list[strategy.Strategy]:
     pure = [strategy.p_identity(strategy.all_ranges(16), rows=3, iterations=40)] if measure == "pure" else []
-    gaussian = [] if pure else [strategy.gaussian_optimum(strategy.all_ranges(9)), strategy.square_root(9)]
+    roots = [strategy.spectral(strategy.all_ranges(9)), strategy.spectral(strategy.prefixes(6))]
+    gaussian = [] if pure else [strategy.gaussian_optimum(strategy.all_ranges(9)), strategy.square_root(9), *roots]
     ends = (strategy.haar(4, measure=measure), strategy.tree(3, measure=measure))
     total = strategy.MatrixStrategy("total", measure, [[1, 1, 1]], [4])
     crossed = strategy.ProductStrategy((strategy.tree(4, measure=measure, weights=[1, 5, 2]), total))
