@@ -318,6 +318,10 @@ class Dialect(ABC):
         """Return the aggregate that sums 64-bit numbers: one of more bits may come to anything, but raises nothing."""
         return f"sum({sql})"
 
+    def extreme(self, function: str, sql: str, kind: Kind | None) -> str:
+        """Return the aggregate min or max over values of a kind."""
+        return f"{function}({sql})"
+
     def fitting_sum(self, sql: str, condition: str | None, most: int) -> str:
         """Return the sum over rows of 64-bit numbers of size `most` at most, in 64 bits.
 

@@ -20,7 +20,7 @@ from privet.core.unit import unit_columns
 from privet.query.facts import OVER
 from privet.query.shape import equal_sides, schema_of
 
-from .dialect import Dialect, Renderer, unified
+from .dialect import Dialect, Rendered, Renderer, unified
 from .row_values import Given, clamped, given, owner_of, physical, sources
 
 # A join that makes no more pairs of one unit's rows than it may, as SQL. The pairs are counted before they are made.
@@ -144,7 +144,10 @@ def _all(conditions: Sequence[str]) -> str:
 
 
 def _key(renderer: Renderer, expression: Expression) -> str:
-    made = renderer.render(expression)
+    return _grouped(renderer.render(expression))
+
+
+def _grouped(made: Rendered) -> str:
     return made.dialect.unsigned_zero(made.sql) if made.kind == "number" else made.sql  # -0.0 and 0.0 are one value
 
 
@@ -264,11 +267,15 @@ class _Part:
         if one.function in {"sum", "avg"}:
             self._sum(one, kept, renderer)
             return
+        kind = None
         if one.argument is not None:
-            self.first.append(f"{_key(renderer, one.argument)} AS {x}")
+            made = renderer.render(one.argument)
+            kind = made.kind
+            self.first.append(f"{_grouped(made)} AS {x}")
             self.second.append(x)
         form = {"count_rows": "count(*)", "count": f"count({x})", "count_distinct": f"count(DISTINCT {x})"}
-        total = renderer.dialect.total(form.get(one.function) or f"{one.function}({x})", kept)
+        total = form.get(one.function) or renderer.dialect.extreme(one.function, x, kind)
+        total = renderer.dialect.total(total, kept)
         self.totals = [(total, f"t{index}")]
         self.value = f"t{index} AS a{index}"
 

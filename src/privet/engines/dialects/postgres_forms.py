@@ -1,0 +1,510 @@
+"""The scalar functions of the closed list that PostgreSQL has here, each written so that no value makes it raise.
+
+What cannot be guarded by a CASE on its arguments, or would not come to the same as elsewhere, is not here and so is
+refused by name, before the charge.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from privet.core.errors import InvariantError, Unsupported
+from privet.core.schema import Kind
+from privet.engines.scan_sql.dialect import FORMS as STANDARD_FORMS
+from privet.engines.scan_sql.dialect import Bind, Form, Rendered, Several, as_kind, numbers, shift_range, unified
+from privet.query.normal import FIRST_DAY, LAST_DAY, MICROSECONDS
+from privet.query.typed import LONGEST
+
+from .postgres_numbers import INFINITY, double, fit, over, plus, text, times, whole
+
+_FIRST = 62_135_596_800_000_000
+"""Microseconds from the first day of the calendar to 1970."""
+
+_MONDAY = "DATE '0001-01-01'"
+_INT32 = 2**31 - 1
+
+
+# Numbers: whole ones in 64 bits, or NULL; doubles that are finite, or NULL.
+
+
+def wide(sql: str) -> str:
+    """Return a whole number as one of any size."""
+    return f"CAST({sql} AS numeric)"
+
+
+def _arithmetic(operator: str) -> Form:
+    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
+        kind, (x, y) = unified(name, several)
+        if kind == "number":
+            guarded = times if operator == "*" else plus
+            return guarded(bind, x, f"(- {y})" if operator == "-" else y)
+        if kind == "integer" and not safe:
+            return fit(bind, f"({wide(x)} {operator} {wide(y)})")
+        return f"({x} {operator} {y})"
+
+    return method
+
+
+def _divide(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    return over(bind, *numbers(several))
+
+
+def _modulo(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    kind, (x, y) = unified(name, several)
+    if kind == "number":
+        raise Unsupported("PostgreSQL has no MOD of numbers that are not whole; declare them integer()")
+    return bind(y, lambda y: f"CAST(CASE WHEN {y} <> 0 THEN mod({wide(x)}, {wide(y)}) END AS bigint)")
+
+
+def _divide_whole(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    x, y = (as_kind(one, "integer") for one in several)
+    return bind(y, lambda y: fit(bind, f"CASE WHEN {y} <> 0 THEN div({wide(x)}, {wide(y)}) END"))
+
+
+def _negate(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    x = several[0].sql
+    return fit(bind, f"(- {wide(x)})") if several[0].kind == "integer" and not safe else f"(- {x})"
+
+
+def _abs(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    x = several[0].sql
+    return fit(bind, f"abs({wide(x)})") if several[0].kind == "integer" and not safe else f"abs({x})"
+
+
+def _rounding(form: str) -> Form:
+    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
+        x = several[0].sql
+        return x if several[0].kind == "integer" else fit(bind, form.format(x))
+
+    return method
+
+
+_HALF_UP = f"floor({{}} + {double(0.5)})"
+
+
+def _round_to(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    digits = int(str(several[1].argument.constant))
+    power, x = double(10 ** abs(digits)), as_kind(several[0], "number")
+    up, down = (times, over) if digits >= 0 else (over, times)
+    return down(bind, _HALF_UP.format(up(bind, x, power)), power)
+
+
+def _sign(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    return bind(
+        several[0].sql, lambda x: f"CAST(CASE WHEN {x} > 0 THEN 1 WHEN {x} < 0 THEN -1 ELSE 0 * {x} END AS bigint)"
+    )
+
+
+def _partial(form: str, domain: str) -> Form:
+    """Return a function of one double that has a value where a test over {x} is true, and is NULL elsewhere."""
+
+    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
+        (x,) = numbers(several)
+        return bind(x, lambda x: f"CASE WHEN {domain.format(x=x)} THEN {form.format(x=x)} END")
+
+    return method
+
+
+def _exp(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    # the largest double whose exponential is finite, and the least whose exponential is not 0
+    high, low = double(709.782712893384), double(-745.1332191019411)
+    (x,) = numbers(several)
+    return bind(x, lambda x: f"CASE WHEN {x} < {low} THEN {double(0)} WHEN {x} <= {high} THEN exp({x}) END")
+
+
+def _extreme(which: str) -> Form:
+    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
+        _, values = unified(name, several)
+        return f"{which}({', '.join(values)})"  # which leaves NULLs out, and is NULL only if all are
+
+    return method
+
+
+def _clamp(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    _, (x, low, high) = unified(name, several)
+    return bind(x, lambda v: f"CASE WHEN {v} < {low} THEN {low} WHEN {v} > {high} THEN {high} ELSE {v} END")
+
+
+def _bin(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    width = several[1].argument.constant
+    if several[0].kind == "number" or isinstance(width, Fraction):
+        if float(Fraction(str(width))) == 0.0:
+            raise Unsupported("the width of a bin is too small for a double")
+        size = double(Fraction(str(width)))
+        steps = f"floor({over(bind, as_kind(several[0], 'number'), size)})"
+        if isinstance(width, Fraction):
+            return f"({times(bind, steps, size)} + {double(0)})"
+        return fit(bind, f"({wide(fit(bind, steps))} * {whole(int(str(width)))})")
+    size = wide(whole(int(str(width))))
+    return bind(
+        as_kind(several[0], "integer"),
+        lambda x: fit(bind, f"({wide(x)} - mod(mod({wide(x)}, {size}) + {size}, {size}))"),
+    )
+
+
+def _bucket(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    low, high = (Fraction(str(one.argument.constant)) for one in several[1:3])
+    bins, span = int(str(several[3].argument.constant)), high - low
+    if float(span) == 0.0:
+        raise Unsupported("the ends of a histogram are too close for doubles")
+    if max(abs(low), abs(high)) * bins > Fraction(2) ** 1000:
+        raise Unsupported("the ends of a histogram are too far apart for PostgreSQL; choose nearer ones")
+    bottom, top, last = double(low), double(high), whole(bins - 1)
+
+    def body(x: str) -> str:
+        inside = bind(
+            f"floor({over(bind, f'({x} - {bottom}) * {double(bins)}', double(span))})",
+            lambda y: (
+                f"CASE WHEN {y} < {double(0)} THEN 0 WHEN {y} < {double(bins - 1)} THEN CAST({y} AS bigint) "
+                f"WHEN {y} >= {double(bins - 1)} THEN {last} END"
+            ),
+        )
+        return f"CASE WHEN {x} <= {bottom} THEN {whole(0)} WHEN {x} >= {top} THEN {last} ELSE {inside} END"
+
+    return bind(as_kind(several[0], "number"), body)
+
+
+# Texts, and conversions from one kind to another. All are of the collation "C": bytes.
+
+
+def _texts(form: str) -> Form:
+    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
+        return form.format(*(as_kind(rendered, "text") for rendered in several))
+
+    return method
+
+
+def _count(constant: Rendered) -> str:
+    """Return a constant number of characters: no text has more than 32 bits count."""
+    return str(min(max(int(str(constant.argument.constant)), 0), _INT32))
+
+
+def _with_counts(form: str) -> Form:
+    """Return a function of a text whose constant whole numbers are counts of characters."""
+
+    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
+        return form.format(*(_count(one) if one.kind == "integer" else as_kind(one, "text") for one in several))
+
+    return method
+
+
+def _cut(sql: str) -> str:
+    return f"substring({sql}, 1, {LONGEST})"
+
+
+def _replace(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    return _cut(f"replace({_cut(as_kind(several[0], 'text'))}, {several[1].sql}, {several[2].sql})")
+
+
+def _concat(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    return _cut("(" + " || ".join(_cut(as_kind(rendered, "text")) for rendered in several) + ")")
+
+
+def _ends_with(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    x, y = (as_kind(one, "text") for one in several)
+    return bind(y, lambda y: f"(right({x}, length({y})) = {y})")
+
+
+def _like(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    escape = several[2].sql if len(several) == 3 else "''"  # none, where PostgreSQL would take a backslash
+    return f"({as_kind(several[0], 'text')} LIKE {several[1].sql} ESCAPE {escape})"
+
+
+def _matches(x: str, pattern: str) -> str:
+    return f"{x} ~ {text(f'^(?:{pattern})$')}"
+
+
+def _to_integer(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    x = several[0].sql
+    match several[0].kind:
+        case "text":
+            read = bind(x, lambda x: f"CASE WHEN {_matches(x, ' *[+-]?[0-9]+ *')} THEN CAST({x} AS numeric) END")
+            return fit(bind, read)
+        case "boolean":
+            return bind(x, lambda x: f"CASE WHEN {x} THEN {whole(1)} WHEN NOT {x} THEN {whole(0)} END")
+        case "number":
+            return fit(bind, _HALF_UP.format(x))
+    return as_kind(several[0], "integer")
+
+
+def _to_number(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    if several[0].kind == "text":
+        raise Unsupported("PostgreSQL has no cast of texts to numbers that never fails; cast to INTEGER, or declare it")
+    return as_kind(several[0], "number")
+
+
+def _to_text(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    x = several[0].sql
+    match several[0].kind:
+        case "boolean":
+            return bind(x, lambda x: f"CASE WHEN {x} THEN {text('true')} WHEN NOT {x} THEN {text('false')} END")
+        case "date":
+            return f"(to_char(CAST({x} AS timestamp), 'YYYY-MM-DD') COLLATE \"C\")"
+        case "integer":
+            return f'(CAST({x} AS text) COLLATE "C")'
+    return as_kind(several[0], "text")
+
+
+def _to_boolean(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    x = several[0].sql
+    match several[0].kind:
+        case "text":
+            lower = bind(x, lambda x: f"CASE WHEN {_matches(x, '[a-zA-Z0-9]{1,5}')} THEN lower({x}) END")
+            truths, untruths = ("'true', 't', '1'", "'false', 'f', '0'")
+            return bind(
+                lower, lambda y: f"CASE WHEN {y} IN ({truths}) THEN true WHEN {y} IN ({untruths}) THEN false END"
+            )
+        case "integer":
+            return f"({x} <> 0)"
+    return as_kind(several[0], "boolean")
+
+
+# Dates and points in time.
+
+
+def as_moment(sql: str, kind: Kind | None) -> str:
+    """Return a date or a point in time as the latter; it lies in the calendar."""
+    return sql if kind == "timestamp" else f"CAST({sql} AS timestamp)"
+
+
+def _as_date(sql: str, kind: Kind | None) -> str:
+    return sql if kind == "date" else f"CAST({sql} AS date)"
+
+
+def since_1970(sql: str) -> str:
+    """Return the microseconds from the start of 1970 to a point in time of the calendar."""
+    return f"CAST(extract(epoch FROM {sql}) * 1000000 AS bigint)"
+
+
+def _part(field: str) -> Form:
+    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
+        return f"CAST(floor(extract({field} FROM {several[0].sql})) AS bigint)"
+
+    return method
+
+
+def _trunc(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    part, moment = several
+    found = f"date_trunc({text(str(part.argument.constant))}, {as_moment(moment.sql, moment.kind)})"
+    return _as_date(found, None) if moment.kind == "date" else found
+
+
+def _ordinal(bind: Bind, part: str, sql: str, kind: Kind | None) -> str:
+    """Return the number of the part that holds a moment, counted from the start of the calendar, as bigint."""
+    if part in ("day", "week"):
+        days = f"CAST({_as_date(sql, kind)} - {_MONDAY} AS bigint)"
+        return days if part == "day" else f"({days} / 7)"
+    if part in ("second", "minute", "hour"):
+        size = {"second": 1, "minute": 60, "hour": 3600}[part] * 1_000_000
+        return f"(({since_1970(as_moment(sql, kind))} + {whole(_FIRST)}) / {whole(size)})"
+    year = "CAST(extract(year FROM {x}) AS bigint)"
+    if part == "year":
+        return year.format(x=sql)
+    month = "CAST(extract(month FROM {x}) AS bigint)"
+    months = bind(sql, lambda x: f"({year.format(x=x)} * 12 + {month.format(x=x)} - 1)")
+    return months if part == "month" else f"({months} / 3)"
+
+
+def _diff(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    part = str(several[0].argument.constant)
+    first, last = (_ordinal(bind, part, moment.sql, moment.kind) for moment in several[1:])
+    return f"({last} - {first})"
+
+
+def _shift(part: str) -> Form:
+    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
+        kind, amount, dialect = several[0].kind, several[1].argument.constant, several[0].dialect
+        if type(amount) is not int or kind is None:
+            raise InvariantError("a shift is by a constant whole number")
+        found = shift_range(part, amount, kind)
+        if found is None:
+            return dialect.null(kind)
+        named = {"day": f"days => {amount}", "month": f"months => {amount}", "second": f"secs => {double(amount)}"}
+        low, high = dialect.constant(found[0]), dialect.constant(found[1])
+        typed = dialect.types[kind]
+        return bind(
+            several[0].sql,
+            lambda x: (
+                f"CASE WHEN {x} >= {low} AND {x} <= {high} THEN CAST({x} + make_interval({named[part]}) AS {typed}) END"
+            ),
+        )
+
+    return method
+
+
+def _epoch_us(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    return since_1970(as_moment(several[0].sql, several[0].kind))
+
+
+def _within_calendar(bind: Bind, several: Several, made: str) -> str:
+    (days,) = numbers(several)
+    low, high = double(FIRST_DAY), double(LAST_DAY)
+    return bind(days, lambda x: f"CASE WHEN {x} >= {low} AND {x} <= {high} THEN {made.format(x=x)} END")
+
+
+def _date_at(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    made = f"(DATE '1970-01-01' + CAST(floor({{x}} + {double(0.5)}) AS integer))"
+    return _within_calendar(bind, several, made)
+
+
+def _timestamp_at(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    micro = _within_calendar(bind, several, f"CAST(floor({{x}} * {double(MICROSECONDS)} + {double(0.5)}) AS bigint)")
+    return bind(
+        micro,
+        lambda q: (
+            f"(TIMESTAMP '1970-01-01' + ({q} / 1000000) * INTERVAL '1 second' "
+            f"+ ({q} - {q} / 1000000 * 1000000) * INTERVAL '1 microsecond')"
+        ),
+    )
+
+
+def _day(y: str, m: str, d: str) -> str:
+    """Return the day of a year, a month and a day, each called by a name; NULL where there is none."""
+    leap = f"CASE WHEN mod({y}, 4) = 0 AND (mod({y}, 100) <> 0 OR mod({y}, 400) = 0) THEN 29 ELSE 28 END"
+    longest = f"CASE WHEN {m} = 2 THEN {leap} WHEN {m} IN (4, 6, 9, 11) THEN 30 ELSE 31 END"
+    there = f"{y} >= 1 AND {y} <= 9999 AND {m} >= 1 AND {m} <= 12 AND {d} >= 1"
+    made = f"make_date(CAST({y} AS integer), CAST({m} AS integer), CAST({d} AS integer))"
+    return f"CASE WHEN {there} THEN CASE WHEN {d} <= {longest} THEN {made} END END"
+
+
+def _make_date(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    year, month, day = (as_kind(one, "integer") for one in several)
+    return bind(year, lambda y: bind(month, lambda m: bind(day, lambda d: _day(y, m, d))))
+
+
+_DATE_TEXT = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_TIME_TEXT = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?"
+
+
+def _day_of(bind: Bind, x: str, pattern: str) -> str:
+    """Return the day at the start of a text that matches a pattern; NULL where it does not, or there is no such day."""
+
+    def part(start: int, length: int) -> str:
+        return f"CASE WHEN {_matches(x, pattern)} THEN CAST(substring({x}, {start}, {length}) AS integer) END"
+
+    return bind(part(1, 4), lambda y: bind(part(6, 2), lambda m: bind(part(9, 2), lambda d: _day(y, m, d))))
+
+
+def _to_date(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    sql, kind = several[0].sql, several[0].kind
+    return bind(sql, lambda x: _day_of(bind, x, _DATE_TEXT)) if kind == "text" else _as_date(sql, kind)
+
+
+def _to_timestamp(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    sql, kind = several[0].sql, several[0].kind
+    if kind != "text":
+        return as_moment(sql, kind)
+    pattern = f"{_DATE_TEXT}(?: {_TIME_TEXT})?"
+
+    def body(x: str) -> str:
+        clock = (
+            f"CASE WHEN {_matches(x, f'{_DATE_TEXT} {_TIME_TEXT}')} THEN CAST(substring({x}, 12) AS time) "
+            f"ELSE TIME '00:00' END"
+        )
+        return f"({_day_of(bind, x, pattern)} + {clock})"
+
+    return bind(sql, body)
+
+
+_SIGNS = {
+    "%Y": "YYYY",
+    "%m": "MM",
+    "%d": "DD",
+    "%H": "HH24",
+    "%M": "MI",
+    "%S": "SS",
+    "%y": "YY",
+    "%j": "DDD",
+    "%b": "Mon",
+    "%B": "FMMonth",
+    "%a": "Dy",
+    "%A": "FMDay",
+    "%u": "ID",
+    "%V": "IW",
+    "%G": "IYYY",
+}
+
+
+def _format_date(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    parts = re.findall(r"%.|[^%]+|%$", str(several[1].argument.constant), re.DOTALL)
+    moment = as_moment(several[0].sql, several[0].kind)
+
+    def body(x: str) -> str:
+        made = [f"to_char({x}, '{_SIGNS[part]}')" if part in _SIGNS else text(part) for part in parts]
+        known = f"CASE WHEN {x} IS NOT NULL THEN {' || '.join(made) or text('')} END"
+        return f'({known} COLLATE "C")'
+
+    return bind(moment, body)
+
+
+FORMS: dict[str, Form] = {
+    **STANDARD_FORMS,
+    "like": _like,
+    "add": _arithmetic("+"),
+    "subtract": _arithmetic("-"),
+    "multiply": _arithmetic("*"),
+    "divide": _divide,
+    "modulo": _modulo,
+    "divide_whole": _divide_whole,
+    "negate": _negate,
+    "abs": _abs,
+    "floor": _rounding("floor({})"),
+    "ceil": _rounding("ceil({})"),
+    "truncate": _rounding("trunc({})"),
+    "round": _rounding(_HALF_UP),
+    "round_to": _round_to,
+    "sign": _sign,
+    "sqrt": _partial("sqrt({x})", f"{{x}} >= {double(0)} AND {{x}} < {INFINITY}"),
+    "ln": _partial("ln({x})", f"{{x}} > {double(0)} AND {{x}} < {INFINITY}"),
+    "log10": _partial("log({x})", f"{{x}} > {double(0)} AND {{x}} < {INFINITY}"),
+    "exp": _exp,
+    "least": _extreme("least"),
+    "greatest": _extreme("greatest"),
+    "clamp": _clamp,
+    "bin": _bin,
+    "bucket": _bucket,
+    "length": _texts("CAST(length({}) AS bigint)"),
+    "trim": _texts("btrim({}, ' ')"),
+    "left_trim": _texts("ltrim({}, ' ')"),
+    "right_trim": _texts("rtrim({}, ' ')"),
+    "octet_length": _texts("CAST(octet_length({}) AS bigint)"),
+    "position": _texts("CAST(strpos({}, {}) AS bigint)"),
+    "right": _with_counts("right({}, {})"),
+    "replace": _replace,
+    "left_pad": _with_counts("lpad({}, {}, {})"),
+    "right_pad": _with_counts("rpad({}, {}, {})"),
+    "split_part": _with_counts("split_part({}, {}, {})"),
+    "substring": _with_counts("substring({}, {}, {})"),
+    "starts_with": _texts("starts_with({}, {})"),
+    "ends_with": _ends_with,
+    "contains": _texts("(strpos({}, {}) > 0)"),
+    "concat": _concat,
+    "to_integer": _to_integer,
+    "to_number": _to_number,
+    "to_text": _to_text,
+    "to_boolean": _to_boolean,
+    "year": _part("year"),
+    "quarter": _part("quarter"),
+    "month": _part("month"),
+    "week": _part("week"),
+    "day": _part("day"),
+    "day_of_week": _part("isodow"),
+    "day_of_year": _part("doy"),
+    "hour": _part("hour"),
+    "minute": _part("minute"),
+    "second": _part("second"),
+    "date_trunc": _trunc,
+    "date_diff": _diff,
+    "make_date": _make_date,
+    "format_date": _format_date,
+    "add_days": _shift("day"),
+    "add_months": _shift("month"),
+    "add_seconds": _shift("second"),
+    "to_date": _to_date,
+    "to_timestamp": _to_timestamp,
+    "epoch_us": _epoch_us,
+    "as_date": _date_at,
+    "as_timestamp": _timestamp_at,
+}
+"""Every function that PostgreSQL has, by its name in the closed list."""

@@ -1,0 +1,185 @@
+"""The address of a PostgreSQL server whose tables are asked about: how it is read, encrypted and shown.
+
+An address may contain a password. So none is ever quoted: not in an error, not in a representation.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from privet.core import given
+from privet.core.errors import BadParameter, EngineError, RequestError, raise_alone
+from privet.core.numbers import Number, is_unicode, read_seconds, whole
+from privet.core.schema import Table
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+    from .postgres_engine import PostgresEngine
+
+TIMEOUT = 600
+"""A public constant: for how many seconds a scan may run."""
+
+SCANS = 4
+MOST_SCANS = 1024
+WORK_MEM = "64MB"
+
+_ALLOWED = "an address such as postgresql://reader@db.example.org/hospital"
+_CONNECTING = 10
+
+
+def driver() -> Any:
+    """Return PostgreSQL's driver, or raise `RequestError` with the command that installs it."""
+    try:
+        import psycopg
+    except ImportError:
+        raise_alone(
+            RequestError(
+                "tables in PostgreSQL need psycopg, which is not installed: python -m pip install 'psycopg[binary]'"
+            )
+        )
+    return psycopg
+
+
+@dataclass(frozen=True, repr=False)
+class Postgres:
+    """A PostgreSQL server whose tables are asked about, as `engine=` of a session. Rows never leave it.
+
+    Everything runs inside the server, as a role that may only read, in read-only transactions of one snapshot each. The
+    connection is encrypted and the server's certificate checked (`sslmode=verify-full`), unless it stays on this
+    machine or the address states another `sslmode`. Keep passwords out of addresses: `PGPASSWORD`, a password file of
+    PostgreSQL's (`~/.pgpass`), or `password_file`.
+
+    Args:
+        url: the address, such as "postgresql://reader@db.example.org/hospital".
+        password_file: a file with the password of the role, on one line.
+        timeout: for how many seconds one scan may run.
+        scans: how many scans run at once; further ones wait.
+        work_mem: how much memory one sort or hash of a scan may take, before it goes to the server's disk.
+
+    Raises:
+        RequestError: if the address cannot be read. It is not connected to before a session opens its tables.
+
+    Example:
+        >>> privet.Postgres("postgresql://reader:secret@db.example.org/hospital")
+        Postgres('reader@db.example.org/hospital')
+    """
+
+    url: str
+    password_file: str | os.PathLike[str] | None = None
+    timeout: Number = TIMEOUT
+    scans: int = SCANS
+    work_mem: str = WORK_MEM
+
+    def __post_init__(self) -> None:
+        read_options(self.url)
+        if self.password_file is not None:
+            given.path(self.password_file, "password_file", "the path of a file with a password")
+        read_seconds(self.timeout, "timeout")
+        whole(self.scans, "scans", least=1, most=MOST_SCANS)
+        number, unit = self.work_mem[:-2] if isinstance(self.work_mem, str) else "", str(self.work_mem)[-2:]
+        if not number.isascii() or not number.isdigit() or unit not in ("kB", "MB", "GB") or len(number) > 9:
+            raise BadParameter("work_mem", self.work_mem, "a size such as '64MB'")
+
+    def over(self, tables: Mapping[str, Table]) -> PostgresEngine:
+        """Return an engine over tables of this server, which whoever asked for it closes."""
+        from .postgres_engine import PostgresEngine
+
+        return PostgresEngine(self, tables)
+
+    @property
+    def shown(self) -> str:
+        """Where it is, without a password."""
+        return shown(read_options(self.url))
+
+    def connect(self) -> Connection[Any]:
+        """Return a new connection in autocommit mode; raise `RequestError` where there is none, without its reason.
+
+        What a server says when it refuses may quote anything; the custodian finds it in the server's log.
+        """
+        options = read_options(self.url)
+        if self.password_file is not None:
+            options["password"] = _password(self.password_file)
+        psycopg = driver()
+        try:
+            return cast("Connection[Any]", psycopg.connect(**options, autocommit=True, prepare_threshold=None))
+        except psycopg.Error:
+            raise_alone(
+                RequestError(
+                    f"PostgreSQL cannot be connected to at {shown(options)}: check that it runs there, that the role "
+                    f"and the database exist, the password (PGPASSWORD, or a password file), and the certificate"
+                )
+            )
+        except Exception:  # of the driver, for an odd address
+            raise_alone(EngineError())
+
+    def __repr__(self) -> str:
+        return f"Postgres({self.shown!r})"
+
+
+def read_options(value: object, parameter: str = "url") -> dict[str, Any]:
+    """Return how a server is connected to, from its address; refuse what is none without quoting it.
+
+    Guarantee: the connection is encrypted and the server's certificate is checked against its name, unless the address
+    itself states another `sslmode`, or every host that it leads to is a Unix socket or a loopback address.
+    """
+    known = isinstance(value, str) and value.startswith(("postgresql://", "postgres://")) and is_unicode(value)
+    if not known or "\x00" in str(value) or len(str(value)) > 4096:
+        raise BadParameter(parameter, type(value).__name__, _ALLOWED)
+    psycopg = driver()
+    try:
+        stated = psycopg.conninfo.conninfo_to_dict(str(value))
+    except (psycopg.Error, ValueError):
+        raise_alone(BadParameter(parameter, "an address that PostgreSQL cannot read", _ALLOWED))
+    options = {
+        "application_name": "privet",
+        "connect_timeout": _CONNECTING,
+        "keepalives_idle": 10,
+        "keepalives_interval": 5,
+        "keepalives_count": 3,
+        **stated,
+        "client_encoding": "utf8",
+    }
+    if "sslmode" not in stated and not all(map(_stays_here, _hosts(stated))):
+        options["sslmode"] = "verify-full"
+    return options
+
+
+def has_password(url: str) -> bool:
+    """Return whether an address contains a password."""
+    return "password" in read_options(url)
+
+
+def shown(options: Mapping[str, Any]) -> str:
+    """Return where a connection leads, without a password."""
+    user = f"{options['user']}@" if options.get("user") else ""
+    return f"{user}{','.join(_hosts(options)) or 'the local server'}/{options.get('dbname') or ''}"
+
+
+def _hosts(stated: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return where a connection leads, by its address or else by the environment; a service may lead anywhere."""
+    if stated.get("service") or os.environ.get("PGSERVICE"):
+        return ("a service",)
+    named = stated.get("hostaddr") or os.environ.get("PGHOSTADDR") or stated.get("host") or os.environ.get("PGHOST", "")
+    return tuple(host.strip() for host in str(named).split(",") if host.strip())
+
+
+def _stays_here(host: str) -> bool:
+    if host.startswith(("/", "@")) or host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _password(path: str | os.PathLike[str]) -> str:
+    try:
+        with open(path, encoding="utf-8") as lines:
+            return lines.readline().rstrip("\r\n")
+    except (OSError, UnicodeError):
+        raise_alone(RequestError("the file with the password of PostgreSQL's role cannot be read; check password_file"))
