@@ -79,5 +79,3 @@ def with_source(table: Table, source: object) -> Table:
         object.__setattr__(made, name, value)
     object.__setattr__(made, "source", source)
     return made
-
-
