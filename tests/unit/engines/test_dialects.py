@@ -97,7 +97,7 @@ class Sqlite(Dialect):
     def wide(self, sql: str) -> str:
         return sql
 
-    def divide_whole(self, x: str, y: str) -> str:
+    def divide_whole(self, x: str, y: str, *, wide: bool = False) -> str:
         return f"{x} / {y}"
 
     def block(self, place: str, bits: int) -> str:
