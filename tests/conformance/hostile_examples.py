@@ -1050,6 +1050,13 @@ OWN: dict[str, tuple[Make, ...]] = {
     "inference.rank_test.noise": (lambda: privet.Laplace(sensitivity=1, epsilon=1),),
     "inference.fit_test.released": (lambda: [30, 70],),
     "inference.independence_test.released": (lambda: [[30, 70], [40, 60]],),
+    "strategy.spectral.workload": (lambda: strategy.all_ranges(3),),
+    **{
+        f"strategy.SpectralStrategy.{name}": (
+            lambda name=name: getattr(strategy.spectral(strategy.all_ranges(3)), name),
+        )
+        for name in ("name", "measure", "matrix", "weights", "form", "kernel", "scales", "mirrored")
+    },
     "plots.plot_p_values.p_values": (lambda: {"one": [0.2, 0.7]},),
     "plots.plot_power.powers": (lambda: {"one": [0.2, 0.7]},),
     "plots.plot_power.sizes": (lambda: [100, 1000],),
