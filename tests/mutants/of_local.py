@@ -42,6 +42,9 @@ MUTANTS: list[Mutant] = [
         ("settled[places] |= pending & ~digits", "settled[places] |= pending & digits"),
         ("rest -= 1", "pass"),
     ),
+    *of("noise.coin_bytes:CoinBytes.__init__", PACKED, ("one - count", "one")),
+    *of("noise.coin_bytes:CoinBytes.fill", PACKED, ("entries >= self._left", "entries > self._left")),
+    *of("noise.coin_bytes:_drawn_on", PACKED, ("bisect_right(ends, Fraction(number + 1, scale) * ends[-1])", "low")),
     *of("noise.draws:bernoulli_rows", PACKED, ("0xFF << (8 * width - bits) & 0xFF", "0xFF")),
     *of("local.frequency_oracle:FrequencyOracle.__init__", ORACLES, ("exp_down(asked)", "exp_down(2 * asked)")),
     *of(
@@ -115,7 +118,11 @@ MUTANTS: list[Mutant] = [
         ORACLES,
         ("self.sums[:, self.products[a, v]]", "self.sums[:, self.products[a, a]]"),
     ),
-    *of("local.fields:Field.dot", ORACLES, ("self.products[left[..., place], right[..., place]]", "left[..., place]")),
+    *of(
+        "local.fields:Field.dot",
+        ORACLES,
+        ("products.take(left[..., place] * self.size + right[..., place])", "left[..., place] + 0 * right[..., place]"),
+    ),
     *of("local.projective:ProjectiveResponse.both", ORACLES, ("self.length - 2", "self.length - 1")),
     *of("local.server:Server._fresh", SERVERS, ("id_ not in self._seen", "True")),
     *of(
@@ -193,9 +200,20 @@ MUTANTS: list[Mutant] = [
     *of("local.count_mean:CountMeanSketch._estimate_of", HEAVY, ("range(self.tables)", "range(1)")),
     *of("local.count_mean:CountMeanSketch.robustness", HEAVY, ("self._own_share", "1.0")),
     *of("local.heavy_hitters:HeavyHitters._states", HEAVY, ("level < lengths", "level <= lengths")),
-    *of("local.heavy_hitters:HeavyHitters._walk", HEAVY, ("level >= _APART - 1", "True")),
-    *of("local.heavy_hitters:HeavyHitters._walk", HEAVY, ("short >= -_PATIENCE", "short >= _PATIENCE")),
-    *of("local.heavy_hitters:HeavyHitters.robustness", HEAVY, ("self.levels / (self.levels - _APART + 1)", "1")),
+    *of("local.heavy_hitters:HeavyHitters.robustness", HEAVY, ("self.levels / self._telling", "1")),
+    *of(
+        "local.heavy_hitters:HeavyHitters.threshold",
+        HEAVY,
+        ("(1 - p - q) / (size * (p - q)) + 1 / size", "(1 - p - q) / (size * (p - q))"),
+    ),
+    *of(
+        "local.prefix_search:find_codes",
+        HEAVY,
+        ("level >= apart - 1", "True"),
+        ("short >= -(_LAST_PATIENCE if last else _PATIENCE)", "short >= _PATIENCE"),
+    ),
+    *of("local.prefix_search:PrefixTallies.hits", HEAVY, ("found[crowd] += size * (self.p - self.q) * own", "")),
+    *of("local.prefix_search:PrefixTallies._without", HEAVY, ("held - shares.sum() / self.buckets", "held")),
     *of(
         "local.split_oracle:SplitOracle._allowed",
         DISTRIBUTIONS,

@@ -98,7 +98,7 @@ class CountMeanSketch(SketchTables):
         states = self._read(list(names))
         counts = sum(supports[table][self._bucket(states, table)] for table in range(self.tables))
         collisions = self._second_moment(tally, supports) / (self.tables * self.buckets)
-        columns = self._shares(np.rint(counts).astype(np.int64), n, level, collisions)
+        columns = self._shares(np.rint(counts).astype(np.int64), n, n, level, whose, collisions)
         return Frequencies(names, *columns, n, float(level), whose, rejected)
 
 

@@ -202,7 +202,7 @@ def shares_of(
 
 
 def widened(
-    values: Floats, low: Floats, high: Floats, errors: Floats, extra: float, level: Fraction
+    values: Floats, low: Floats, high: Floats, errors: Floats, extra: float | Floats, level: Fraction
 ) -> tuple[Floats, Floats, Floats]:
     """Return intervals and standard errors with a further independent variance."""
     from scipy.special import ndtri

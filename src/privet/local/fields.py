@@ -64,8 +64,18 @@ class Field:
 
     def digits(self, numbers: Integers, length: int) -> Integers:
         """Return the vectors with these numbers, one in each row."""
-        found: Integers = numbers[..., None] // self._weights(length) % self.size
-        return found
+        found = np.empty((length, *numbers.shape), dtype=np.int64)  # so that a place lies in one piece of memory
+        bits = self.size.bit_length() - 1
+        left = numbers
+        for place in range(length):
+            if self.size == 1 << bits:  # much faster than a division
+                found[place] = left & self.size - 1
+                left = left >> bits
+            else:
+                rest = left // self.size
+                found[place] = left - rest * self.size
+                left = rest
+        return np.moveaxis(found, 0, -1)
 
     def numbers(self, vectors: Integers) -> Integers:
         """Return the numbers of vectors, one in each row."""
@@ -74,8 +84,10 @@ class Field:
     def dot(self, left: Integers, right: Integers) -> Integers:
         """Return the dot products of vectors, row by row."""
         total = np.zeros(np.broadcast_shapes(left.shape, right.shape)[:-1], dtype=np.int64)
+        sums, products = self.sums.reshape(-1), self.products.reshape(-1)
         for place in range(left.shape[-1]):
-            total = self.sums[total, self.products[left[..., place], right[..., place]]]
+            terms = products.take(left[..., place] * self.size + right[..., place])
+            total = total ^ terms if self._prime == 2 else sums.take(total * self.size + terms)
         return total
 
     def dot_counts(self, table: Integers, length: int, vectors: Integers) -> Integers:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privet.core.errors import BadParameter, BadValue
 from privet.core.given import choice, plain_text, set_fields
@@ -22,30 +22,21 @@ from privet.core.numbers import Number, float_up, open_probability, probability,
 
 from .count_mean import texts_of
 from .estimates import Frequencies
-from .mixing import salted
+from .prefix_search import CROWDED, PrefixTallies, digits_apart, extended, find_codes
 from .randomizer import Integers, Words
-from .sketch_tables import Floats, SketchTables, spread_of
-from .string_codes import DIGIT_BITS, StringCodes
+from .sketch_tables import SketchTables, spread_of
+from .string_codes import StringCodes
 
-_CHILDREN = 2**DIGIT_BITS
 _TABLES = 64
-_THRESHOLD = 3.0
-"""Strings above this many standard deviations of one prefix length are to be found."""
+_THRESHOLD = 3
+"""Strings above this many standard deviations of one level are to be found."""
 
-_PATIENCE = 4.0
-"""A path is dropped where its last digits, however many, fall this many standard deviations short of the threshold."""
+_CHECKS = 4
+"""The last levels, at which whole codes are reported once more."""
 
-_LEAST_SCORE = 2.6
-"""Where shared buckets vary more than reports, strings are sought from this many standard deviations of both on."""
-
-_MOST_PATHS = 20_000
-_APART = 5
-"""Codes that share this many digits are of one string."""
-
-_LEAST_SHARE = 2.0
-_LONGEST_CODE = 100
+_MOST_LEVELS = 140
+_LONGEST = 100
 _COVERS = ("reports", "population")
-Paths = NDArray[np.uint8]
 
 
 @dataclass(frozen=True, repr=False, eq=False, init=False)
@@ -81,8 +72,8 @@ class HeavyHitters(SketchTables):
         characters = plain_text(alphabet, "alphabet")
         if len(set(characters)) < len(characters) or len(characters) == 1:
             raise BadParameter("alphabet", alphabet, "at least two different characters, or nothing for all of Unicode")
-        set_fields(self, length=whole(length, "length", least=1, most=_LONGEST_CODE), alphabet=characters)
-        if self.levels > _LONGEST_CODE:
+        set_fields(self, length=whole(length, "length", least=1, most=_LONGEST), alphabet=characters)
+        if self.levels > _MOST_LEVELS:
             raise BadParameter("length", length, "smaller: codes of such strings have too many digits")
 
     @cached_property
@@ -92,8 +83,13 @@ class HeavyHitters(SketchTables):
 
     @property
     def levels(self) -> int:
-        """The number of different lengths of prefixes."""
-        return self.codes.digits
+        """The number of groups of people: one for each length of prefixes, and some for whole codes."""
+        return self.codes.digits + _CHECKS
+
+    @property
+    def _telling(self) -> int:
+        """The number of levels whose prefixes tell strings apart."""
+        return self.levels - digits_apart(self.codes) + 1
 
     @property
     def tables(self) -> int:
@@ -112,29 +108,48 @@ class HeavyHitters(SketchTables):
             unit = "characters" if self.alphabet else "bytes"
             raise BadValue(parameter, "something else", f"a text of at most {self.length} {unit} {what}")
         raw = b"".join(codes[text] or b"" for text in texts)
-        found = np.frombuffer(raw, dtype=np.dtype((np.void, self.levels)))
+        found = np.frombuffer(raw, dtype=np.dtype((np.void, self.codes.digits)))
         return found.reshape(()) if isinstance(answers, str) else found
 
     def _states(self, answers: Any, tables: Integers) -> Words:
-        digits = np.ascontiguousarray(answers).view(np.uint8).reshape(len(answers), self.levels)
+        digits = np.ascontiguousarray(answers).view(np.uint8).reshape(len(answers), self.codes.digits)
         lengths = tables // _TABLES + 1
         states = np.zeros(len(digits), dtype=np.uint64)
-        for level in range(self.levels):
-            states = np.where(level < lengths, _extended(states, digits[:, level], level), states)
+        for level in range(self.codes.digits):
+            states = np.where(level < lengths, extended(states, digits[:, level], level), states)
         return states
 
     def threshold(self, n: int) -> float:
-        """Return the share from which on a string is found among n people: three standard deviations of one length."""
-        size = max(1, whole(n, "n", least=1) // self.levels)
-        return _THRESHOLD * math.sqrt(spread_of(self, 0, size))
+        """Return the share t from which on strings are found among n people: three standard deviations of one level.
+
+        A level has n / levels of the reports. The standard deviation is that of the share of a string with share t,
+        estimated from one level alone: of its reports, of the people who are in the level, and of strings in the
+        same buckets. Those from 5 t / 3 on are taken out of the buckets; the squared shares of all others sum to at
+        most 5 t / 3.
+
+        Args:
+            n: the number of people.
+        """
+        size = Fraction(whole(n, "n", least=1), self.levels)
+        p, q = self.p, self.q
+        fixed = float(q * (1 - q) / (size * (p - q) ** 2))
+        each = float((1 - p - q) / (size * (p - q)) + 1 / size) + CROWDED / (_TABLES * self.buckets)
+        square = _THRESHOLD**2
+        return (square * each + math.sqrt((square * each) ** 2 + 4 * square * fixed)) / 2
+
+    def _spread(self, share: float, size: int) -> float:
+        """Return the variance of an estimated share of one level, as `threshold` has it."""
+        p, q = float(self.p), float(self.q)
+        each = (1 - p - q) / (p - q) + 1
+        return (q * (1 - q) / (p - q) ** 2 + each * share) / size + CROWDED * share / (_TABLES * self.buckets)
 
     def variance(self, frequency: Number, n: int) -> float:
         """Return the variance of the estimated share of a string that is found, and this share of n people have.
 
-        Guarantee: that of reports on prefixes of five digits or more; strings that share buckets add at most the sum
+        Guarantee: that of reports on prefixes that tell strings apart; strings that share buckets add at most the sum
         of all squared shares, divided by the number of all buckets of all tables.
         """
-        used = whole(n, "n", least=1) * (self.levels - _APART + 1) // self.levels
+        used = whole(n, "n", least=1) * self._telling // self.levels
         return spread_of(self, frequency, max(1, used))
 
     def robustness(self, fraction: Number) -> float:
@@ -143,74 +158,24 @@ class HeavyHitters(SketchTables):
         Guarantee: forged reports may all be about prefixes that count, and support the string.
         Cites: [CJG21, direct forging].
         """
-        more = self.levels / (self.levels - _APART + 1)
+        more = self.levels / self._telling
         return float_up(float(probability(fraction, "fraction")) * more * self._own_share)
 
     def _estimate(
         self, tally: Integers, n: int, confidence: Number, covers: str, rejected: Mapping[str, int]
     ) -> Frequencies:
         level, whose = open_probability(confidence, "confidence"), choice(covers, "covers", _COVERS)
-        supports = self._decoded(tally)
-        sizes = tally.sum(axis=1).reshape(self.levels, _TABLES).sum(axis=1)
-        moment = self._second_moment(tally[_APART * _TABLES :], supports[_APART * _TABLES :])
-        paths, counts = self._walk(supports, sizes, moment)
-        names = [self.codes.decode(path.tobytes()) or "" for path in paths]
-        used = int(sizes[_APART - 1 :].sum())
-        collisions = moment / (_TABLES * self.buckets * (self.levels - _APART + 1))
-        columns = self._shares(counts, max(used, 1), level, collisions)
-        least = _LEAST_SHARE / _THRESHOLD * self.threshold(n)
-        kept = np.flatnonzero(columns[0] >= least)
-        order = kept[np.argsort(-columns[0][kept], kind="stable")].tolist()
+        sizes = tally.sum(axis=1)
+        tallies = PrefixTallies(
+            self._decoded(tally), sizes, self.levels, float(self.p), float(self.q), self._bucket, self._spread
+        )
+        paths, counts, crowding = find_codes(tallies, self.codes, self.threshold(n))
+        names = [self.codes.decode(path.tobytes()) for path in paths]
+        known = [place for place, name in enumerate(names) if name is not None]
+        used = max(1, sum(tallies.size(length) for length in range(self.levels - self._telling, self.levels)))
+        collisions = crowding / (_TABLES * self.buckets * self._telling)
+        columns = self._shares(np.rint(counts[known]).astype(np.int64), used, n, level, whose, collisions)
+        order = np.argsort(-columns[0], kind="stable").tolist()
         values, low, high, errors = (column[order] for column in columns)
-        labels = tuple(names[place] for place in order)
+        labels = tuple(names[known[place]] for place in order)
         return Frequencies(labels, values, low, high, errors, n, float(level), whose, rejected)
-
-    def _walk(self, supports: Floats, sizes: Integers, moment: float) -> tuple[Paths, Integers]:
-        """Return the codes that a string above the threshold may have, and how many reports support each.
-
-        A path is dropped where for some r its last r digits score patience * sqrt(r) below the threshold: a string
-        above the threshold does so rarely, and a path that leaves such a string's code scores 0 on average from
-        there on, so that about exp(-1.7 r) of its continuations are left after r digits.
-        """
-        p, q = float(self.p), float(self.q)
-        states, paths = np.zeros(1, dtype=np.uint64), np.zeros((1, 0), dtype=np.uint8)
-        sums, counts, targets = np.zeros((1, 0), dtype=np.float32), np.zeros(1, dtype=np.int64), np.zeros(0)
-        for level, size in enumerate(sizes.tolist()):
-            states = np.repeat(states, _CHILDREN)
-            digits = np.tile(np.arange(_CHILDREN, dtype=np.uint8), len(paths))
-            states = _extended(states, digits, level)
-            hits = np.zeros(len(states), dtype=np.int64)
-            for table in range(level * _TABLES, (level + 1) * _TABLES):
-                hits += np.rint(supports[table]).astype(np.int64)[self._bucket(states, table)]
-            flat = math.sqrt(q * (1 - q) / (p - q) ** 2 / max(size, 1))
-            error = math.sqrt(flat**2 + moment / (_TABLES * self.buckets))
-            scores = (hits / max(size, 1) - q) / (p - q) / error if size else np.zeros(len(hits))
-            sums = np.repeat(sums, _CHILDREN, axis=0) + scores[:, None].astype(np.float32)
-            sums = np.concatenate((sums, scores[:, None]), axis=1, dtype=np.float32)
-            lengths = np.arange(level + 1, 0, -1)
-            targets = np.concatenate((targets, [0.0])) + max(_THRESHOLD * flat / error, _LEAST_SCORE)
-            short = ((sums - targets.astype(np.float32)) / np.sqrt(lengths).astype(np.float32)).min(axis=1)
-            kept = np.flatnonzero(short >= -_PATIENCE)
-            if len(kept) > _MOST_PATHS:
-                kept = kept[np.argpartition(-short[kept], _MOST_PATHS)[:_MOST_PATHS]]
-            paths = np.concatenate((paths[kept // _CHILDREN], digits[kept, None]), axis=1)
-            counts = np.repeat(counts, _CHILDREN)[kept] + (hits[kept] if level >= _APART - 1 else 0)
-            states, sums, short = states[kept], sums[kept], short[kept]
-        return _one_each(paths, counts, sums[:, _APART:].sum(axis=1), self.codes)
-
-
-def _extended(states: Words, digits: Paths, level: int) -> Words:
-    """Return the states of prefixes that are one digit longer."""
-    return salted(states ^ (digits.astype(np.uint64) + np.uint64(1)), level)
-
-
-def _one_each(paths: Paths, counts: Integers, scores: Floats, codes: StringCodes) -> tuple[Paths, Integers]:
-    """Return of all codes of strings that share their first digits the one with the best score."""
-    taken: set[bytes] = set()
-    kept: list[int] = []
-    for place in np.argsort(-scores, kind="stable").tolist():
-        head = paths[place, :_APART].tobytes()
-        if head not in taken and codes.decode(paths[place].tobytes()) is not None:
-            taken.add(head)
-            kept.append(place)
-    return paths[kept], counts[kept]

@@ -131,11 +131,16 @@ class SketchTables(Randomizer):
         return float(min(1.0, max(0.0, float(weights @ each)) + 2 * spread))
 
     def _shares(
-        self, supports: Integers, n: int, level: Fraction, collisions: float
+        self, supports: Integers, used: int, n: int, level: Fraction, whose: str, collisions: float
     ) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return shares of values, ends of intervals and standard errors, with the variance of collisions."""
-        values, low, high, errors = shares_of(self.p, self.q, supports, n, level, "population")
-        return values, *widened(values, low, high, errors, collisions, level)
+        """Return shares of values among n people, of whom `used` tell, ends of intervals and standard errors.
+
+        The variance of collisions is added, and that of who is among those who tell.
+        """
+        values, low, high, errors = shares_of(self.p, self.q, supports, used, level, whose)
+        shares = np.clip(values, 0, 1)
+        chosen = shares * (1 - shares) * (1 / used - 1 / n) if whose == "reports" else 0.0
+        return values, *widened(values, low, high, errors, collisions + chosen, level)
 
     @cached_property
     def _own_share(self) -> float:

@@ -1,7 +1,6 @@
-"""Strings as code words of a fixed number of digits: numbered, checked, and permuted so that all digits look random.
+"""Strings as code words of a fixed number of digits: numbered, and permuted so that all digits look random.
 
-Two strings differ in the first digits of their codes almost always, and a code that no string has is told by its
-check: that is what a search through prefixes needs.
+Two strings differ in the first digits of their codes almost always: that is what a search through prefixes needs.
 """
 
 from __future__ import annotations
@@ -11,8 +10,9 @@ from functools import cached_property
 
 from .mixing import permuted, unpermuted
 
-DIGIT_BITS = 4
-_CHECK_BITS = 16
+DIGIT_BITS = 3
+_FIRST_BITS = 8
+"""The first digit has at most this many bits, as its few values can all be looked at; each further digit has three."""
 
 
 @dataclass(frozen=True)
@@ -34,14 +34,19 @@ class StringCodes:
         return sum(self.radix**size for size in range(self.length + 1))
 
     @cached_property
+    def bits(self) -> int:
+        """The number of bits of a code, which is even."""
+        return max(2, (self.strings - 1).bit_length() + 1 & ~1)
+
+    @cached_property
     def digits(self) -> int:
-        """The number of digits of a code; a digit has four bits."""
-        bits = (self.strings - 1).bit_length() + _CHECK_BITS
-        return -(-bits // DIGIT_BITS)
+        """The number of digits of a code."""
+        return 1 + max(0, -(-(self.bits - _FIRST_BITS) // DIGIT_BITS))
 
     @property
-    def _spare(self) -> int:
-        return self.digits * DIGIT_BITS - (self.strings - 1).bit_length()
+    def first_bits(self) -> int:
+        """The number of bits of the first digit."""
+        return self.bits - DIGIT_BITS * (self.digits - 1)
 
     def encode(self, text: str) -> bytes | None:
         """Return the digits of a string's code, or None if it is too long or has other characters."""
@@ -55,17 +60,17 @@ class StringCodes:
         for symbol in symbols:
             number = number * self.radix + symbol
         number += sum(self.radix**size for size in range(len(symbols)))
-        code = permuted(number << self._spare, self.digits * DIGIT_BITS, self.key)
-        return bytes(code >> DIGIT_BITS * place & 15 for place in reversed(range(self.digits)))
+        code = permuted(number, self.bits, self.key)
+        rest = [code >> DIGIT_BITS * place & (1 << DIGIT_BITS) - 1 for place in reversed(range(self.digits - 1))]
+        return bytes([code >> DIGIT_BITS * (self.digits - 1), *rest])
 
     def decode(self, digits: bytes) -> str | None:
         """Return the string with this code, or None if none has it."""
         code = 0
         for digit in digits:
             code = code << DIGIT_BITS | digit
-        raw = unpermuted(code, self.digits * DIGIT_BITS, self.key)
-        number = raw >> self._spare
-        if raw & ((1 << self._spare) - 1) or number >= self.strings:
+        number = unpermuted(code, self.bits, self.key)
+        if number >= self.strings:
             return None
         size = 0
         while number >= self.radix**size:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from privet.core.numbers import Number, nonnegative, positive, probability, whole
 
+from .coin_bytes import coin_bytes
 from .coins import Below, Coin, ExponentialCoin, PackedCoin
 from .samplers import GaussianSampler, Geometric, Integers
 from .source import MOST_DRAWS, WORD_BITS, Sampler, Size, sample
@@ -34,6 +35,9 @@ _One = TypeVar("_One")
 
 STOCK = 64
 """Draws that are made at a time."""
+
+_MANY_BYTES = 2**14
+"""From this many bytes of tosses on, a table is worth making."""
 
 
 class _Shelf(threading.local):
@@ -283,7 +287,10 @@ def bernoulli_rows(p: Number, rows: int, bits: int) -> NDArray[np.uint8]:
     chance = probability(p, "p")
     width = -(-whole(bits, "bits", least=1, most=MOST_DRAWS) // 8)
     height = whole(rows, "rows", most=MOST_DRAWS // width)
-    words = -(-height * width * 8 // WORD_BITS)
-    packed = PackedCoin(chance).fill(words).view(np.uint8)[: height * width].reshape(height, width)
+    if height * width >= _MANY_BYTES:
+        packed = coin_bytes(chance).fill(height * width).reshape(height, width)
+    else:
+        words = -(-height * width * 8 // WORD_BITS)
+        packed = PackedCoin(chance).fill(words).view(np.uint8)[: height * width].reshape(height, width)
     packed[:, -1] &= np.uint8(0xFF << (8 * width - bits) & 0xFF)
     return packed

@@ -11,6 +11,7 @@ import pytest
 
 from privet import noise
 from privet.core.errors import BadParameter
+from privet.noise.coin_bytes import ENTRIES, CoinBytes
 from privet.noise.coins import PackedCoin
 
 
@@ -69,3 +70,46 @@ def test_what_is_left_of_the_last_byte_is_zero(bits: int) -> None:
 def test_bad_shapes_are_refused(given: tuple[float, int, int]) -> None:
     with pytest.raises(BadParameter):
         noise.bernoulli_rows(*given)
+
+
+@pytest.mark.parametrize("p", [Fraction(0), Fraction(1, 3), Fraction(1, 2), Fraction(123, 457), Fraction(1)])
+def test_a_byte_of_coins_has_exactly_its_probability(p: Fraction) -> None:
+    """Every entry of the table comes once; those left over are shared by what is missing, to the last fraction."""
+    coins = CoinBytes(p)
+    every = np.arange(ENTRIES, dtype=np.uint16).view(np.uint64).tolist()
+    drawn = coins.fill(ENTRIES, Digits(every + [2**63] * 256))  # entries left over all read one and the same word
+    counts = np.bincount(drawn[: coins._left], minlength=256)
+    shares = np.diff([Fraction(0), *coins._ends])
+    for byte in range(256):
+        ones = byte.bit_count()
+        assert counts[byte] + shares[byte] == ENTRIES * p**ones * (1 - p) ** (8 - ones)
+    assert coins._ends[-1] == ENTRIES - coins._left
+    if coins._ends[-1]:
+        middle = int(np.searchsorted(np.array(coins._ends, dtype=float), float(coins._ends[-1]) / 2, side="right"))
+        assert middle > 0
+        assert set(drawn[coins._left :].tolist()) == {middle}
+
+
+def test_entries_left_over_are_drawn_as_often_as_is_missing() -> None:
+    """A word below an end, above it, and on it: on it, further words decide."""
+    coins = CoinBytes(Fraction(123, 457))
+    ends, total = coins._ends, coins._ends[-1]
+    for place in (0, 1, 100, 254, 255):
+        on = min(int(ends[place] * 2**64 / total), 2**64 - 1)
+        if place < 255:
+            assert coins._rest(1, Digits([on + 1])).tolist() == [place + 1]
+        assert coins._rest(1, Digits([on - 1])).tolist() == [place]
+        rest = ends[place] * 2**128 / total - on * 2**64
+        assert coins._rest(1, Digits([on, max(0, int(rest) - 1)])).tolist() == [place]
+        if place < 255:
+            assert coins._rest(1, Digits([on, int(rest) + 1])).tolist() == [place + 1]
+            assert coins._rest(1, Digits([on, int(rest), 0])).tolist() == [place]
+
+
+@pytest.mark.parametrize("p", [Fraction(1, 3), Fraction(1, 50), Fraction(9, 10)])
+def test_bytes_of_coins_come_as_often_as_they_should(p: Fraction) -> None:
+    n = 400_000
+    counts = np.bincount(CoinBytes(p).fill(n), minlength=256)
+    ones = np.array([byte.bit_count() for byte in range(256)])
+    odds = float(p) ** ones * float(1 - p) ** (8 - ones)
+    assert (np.abs(counts - n * odds) < 6.5 * np.sqrt(n * odds * (1 - odds)) + 15).all()  # 1e-8 together
