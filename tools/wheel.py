@@ -46,11 +46,16 @@ notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(Path(sys.ar
 NotebookClient(notebook).execute()
 """
 DATA = "from privet.strategy.kept import kept_sizes\nassert kept_sizes()\n"  # read from a file beside the modules
+SERVER = """
+from privet.server.application import analyst_routes, make_application
+assert any(route.path == "/v1/datasets" for route in analyst_routes())
+"""
 USES = {
     "": DATA,
     "plot": PLOT,
     "frames": FRAMES,
     "postgres": "import psycopg\n",
+    "server": SERVER,
     "notebook": f"# cell\n{PLOT}{FRAMES}{CELL}",
     "docs": "import furo, myst_nb, sphinx, sphinx_copybutton\n",
     "dev": f"{PLOT}{FRAMES}import hypothesis, mypy, pyright, pytest, ruff\n",

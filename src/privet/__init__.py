@@ -13,10 +13,12 @@ __version__ = "0.2.0"
 
 _HOME = {
     "AboveThreshold": "mechanisms",
+    "AccessError": "core.errors",
     "Approximate": "core.budget",
     "Blocks": "core.division",
     "BudgetError": "core.errors",
     "BudgetExceeded": "core.errors",
+    "Busy": "core.errors",
     "Contribution": "core.schema",
     "DatabaseTable": "engines.duckdb.sources",
     "Exponential": "mechanisms",

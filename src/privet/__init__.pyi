@@ -5,7 +5,7 @@ from .config.sessions import open as open
 from .config.sessions import practice
 from .core.budget import Approximate, Pure, Zcdp
 from .core.division import Blocks
-from .core.errors import BudgetError, BudgetExceeded, PrivetError, RequestError
+from .core.errors import AccessError, BudgetError, BudgetExceeded, Busy, PrivetError, RequestError
 from .core.schema import Contribution, PublicTable, Table, boolean, category, date, integer, number, text, timestamp
 from .core.sensitivity import Sensitivity, sensitivity_by_enumeration
 from .core.unit import Link, Person, Rows, Window
@@ -59,10 +59,12 @@ __version__: str
 
 __all__ = [
     "AboveThreshold",
+    "AccessError",
     "Approximate",
     "Blocks",
     "BudgetError",
     "BudgetExceeded",
+    "Busy",
     "Contribution",
     "DatabaseTable",
     "Exponential",

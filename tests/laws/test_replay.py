@@ -22,10 +22,12 @@ from privet.ledger.account import add, make_cap
 from privet.ledger.codec import Head, write_event
 from privet.ledger.entries import (
     AccountOpened,
+    Acted,
     Answered,
     Charged,
     Cleared,
     Failed,
+    Frozen,
     Limited,
     Opened,
     Payment,
@@ -88,6 +90,8 @@ records: st.SearchStrategy[Record] = st.one_of(
     st.builds(lambda name: Answered(name, "d", 1, []), names),
     st.builds(lambda name: Failed(name, 1), names),
     st.builds(lambda name: Cleared(name, "r"), names),
+    st.builds(lambda name: Frozen(name, "r"), names),
+    st.builds(lambda name: Acted("c", "custodian", "log-in", name, ""), st.none() | names),
     st.builds(
         lambda name, phase, step, state, last: Stepped(name, 1, phase, step, state * 64, last=last),
         names,

@@ -29,7 +29,7 @@ LAYERS = (
     ("execution",),
     ("study",),
     ("config", "session"),
-    ("audit", "testing", "demo", "learn", "synth", "stream", "survey", "dbapi"),
+    ("audit", "testing", "demo", "learn", "synth", "stream", "survey", "dbapi", "remote"),
     ("cli", "server"),
 )
 """From the lowest; some packages are still to come. docs/architecture.md shows those that are there."""

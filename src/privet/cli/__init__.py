@@ -69,6 +69,8 @@ GROUP = "privet.commands"
 """The group of entry points under which other packages register commands."""
 
 _OWN = {
+    "privet.server.serve_command:command": "Answer analysts over HTTP, each charged to their own account.",
+    "privet.server.token_command:command": "Make, list and revoke the tokens of a server's accounts.",
     "privet.stream.command:command": "Release running sums of a stream, step by step.",
     "privet.survey.survey_command:command": "Ask a survey in which each person randomises before sending.",
 }

@@ -61,10 +61,12 @@ def _what(one: LedgerEntry) -> str:
     """Return in a few words what an entry is about."""
     from privet.ledger.entries import (
         AccountOpened,
+        Acted,
         Answered,
         Charged,
         Cleared,
         Failed,
+        Frozen,
         Limited,
         Opened,
         PromiseOpened,
@@ -96,8 +98,10 @@ def _what(one: LedgerEntry) -> str:
             return f"to entry {charge}"
         case Failed(charge=charge):
             return f"of the database, after entry {charge}"
-        case Cleared(reason=reason):
+        case Cleared(reason=reason) | Frozen(reason=reason):
             return reason
+        case Acted(actor=actor, role=role, act=act, note=note):
+            return f"{act} by {actor} ({role}){note and f': {note}'}"
         case Stepped(charge=charge, phase=phase, step=step):
             return f"{phase}s step {step} of entry {charge}"
     return ""

@@ -254,6 +254,57 @@ class EngineError(PrivetError):
         )
 
 
+class AccessError(PrivetError):
+    """Who asks is not known, or may not do this. What others have and what does not exist are refused alike.
+
+    Example:
+        >>> privet.AccessError.http_status, privet.AccessError.exit_status
+        (401, 6)
+    """
+
+    code = "access"
+    exit_status = 6
+    http_status = 401
+
+
+class Forbidden(AccessError):
+    """The caller is known, and the role is another one."""
+
+    code = "access.forbidden"
+    http_status = 403
+
+
+class NotFound(AccessError):
+    """There is no such thing for this caller: whether others have one is not told."""
+
+    code = "access.not_found"
+    http_status = 404
+
+
+class Busy(PrivetError):
+    """The server has too much to do, or the caller asks too fast; nothing was charged. Try again after `retry_after`.
+
+    Example:
+        >>> privet.Busy.http_status, privet.Busy.exit_status
+        (503, 7)
+    """
+
+    code = "busy"
+    exit_status = 7
+    http_status = 503
+
+    def __init__(self, problem: str, *, retry_after: int = 1) -> None:
+        self.retry_after = retry_after
+        super().__init__(f"{problem}; nothing was charged, try again in {retry_after} s")
+
+
+class TooFast(Busy):
+    """The caller asks more often than the limits allow."""
+
+    code = "busy.rate"
+    http_status = 429
+
+
 class InvariantError(PrivetError):
     """Privet is wrong: a fact that its proofs rely on does not hold."""
 

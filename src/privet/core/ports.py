@@ -361,6 +361,12 @@ class LedgerAdmin(Ledger, Protocol):
     def clear(self, account: str, *, reason: str) -> None:
         """Let a frozen account spend again."""
 
+    def freeze(self, account: str, *, reason: str) -> None:
+        """Let an account spend nothing more until it is cleared."""
+
+    def note_act(self, act: str, *, actor: str, role: str, account: str | None = None, note: str = "") -> None:
+        """Record in the chain who did what besides spending. It changes no balance."""
+
     def accounts(self) -> tuple[str, ...]:
         """Return the names of the accounts that have a cap of their own."""
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import partial
@@ -316,9 +318,27 @@ def read_question(
     return query, wish, check_categories(query, tables)
 
 
+_ASKED_AT: ContextVar[datetime.datetime | None] = ContextVar("asked_at", default=None)
+
+
+@contextmanager
+def asked_at(moment: datetime.datetime | None) -> Iterator[None]:
+    """Plan the questions inside as if they were asked at this moment of UTC; at the present one where it is None.
+
+    The moment is a constant of the plan, like one that the question itself could state: a question that was stored
+    with its moment is planned again alike.
+    """
+    token = _ASKED_AT.set(moment)
+    try:
+        yield
+    finally:
+        _ASKED_AT.reset(token)
+
+
 def utc_now() -> datetime.datetime:
     """Return the moment at which a question is asked, in whole seconds of UTC."""
-    return datetime.datetime.now(datetime.UTC).replace(tzinfo=None, microsecond=0)
+    given = _ASKED_AT.get()
+    return datetime.datetime.now(datetime.UTC).replace(tzinfo=None, microsecond=0) if given is None else given
 
 
 def with_calendars(tables: Mapping[str, Schema]) -> dict[str, Schema]:

@@ -14,7 +14,7 @@ from privet.core.promise import WEvent
 from privet.core.records import Receipt
 
 from .account import make_cap
-from .entries import AccountOpened, Cleared, Limited, PromiseOpened, Rescheduled, Time, ToppedUp
+from .entries import AccountOpened, Acted, Cleared, Frozen, Limited, PromiseOpened, Rescheduled, Time, ToppedUp
 from .history import History, StoredHistory
 from .limits import read_expiry, read_facts, read_limit, read_name
 from .state import State
@@ -108,6 +108,24 @@ class Administration:
         with self._history.writing() as history:
             if not history.state.failures.get(account):
                 raise BadParameter("account", account, "an account whose last question the database failed to answer")
+            history.append(record)
+
+    def freeze(self, account: str, *, reason: str) -> None:
+        """Let an account spend nothing more until it is cleared, and say why. Answers that it paid for stay free."""
+        record = Frozen(read_name(account, "account"), read_name(reason, "reason"))
+        with self._history.writing() as history:
+            if history.state.accounts:
+                history.state.known(account)
+            history.append(record)
+
+    def note_act(self, act: str, *, actor: str, role: str, account: str | None = None, note: str = "") -> None:
+        """Record in the chain who did what besides spending, such as a log-in. It changes no balance."""
+        if account is not None:
+            read_name(account, "account")
+        if note:
+            read_name(note, "note")
+        record = Acted(read_name(actor, "actor"), read_name(role, "role"), read_name(act, "act"), account, note)
+        with self._history.writing() as history:
             history.append(record)
 
     def verify(self) -> None:

@@ -20,6 +20,8 @@ _OTHERS = {
     "promise": "opens an account for a stream, which pays for its steps,",
     "top-up": "adds to a budget",
     "clear": "clears an account",
+    "freeze": "freezes an account",
+    "act": "records what someone did",
     "limit": "changes what one query may cost",
     "expiry": "changes when spending ends",
 }

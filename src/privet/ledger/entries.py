@@ -177,6 +177,28 @@ class Cleared:
 
 
 @dataclass(frozen=True)
+class Frozen:
+    """The custodian lets an account spend nothing more, until it is cleared."""
+
+    account: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Acted:
+    """Who did what besides spending: a log-in, a token that was made or revoked, a request that was decided.
+
+    It changes no balance. `actor` and `role` are those of the one who acted, and `account` is whom it is about.
+    """
+
+    actor: str
+    role: str
+    act: str
+    account: str | None
+    note: str
+
+
+@dataclass(frozen=True)
 class Stepped:
     """A step of a release in several: its first state, steps that are about to be drawn, or the state after them.
 
@@ -216,7 +238,7 @@ class PromiseOpened:
 Rule = Opened | AccountOpened | ToppedUp | Limited | Rescheduled
 """The rules: what may be spent."""
 
-Record = Rule | Charged | Answered | Failed | Cleared | Stepped | PromiseOpened
+Record = Rule | Charged | Answered | Failed | Cleared | Frozen | Acted | Stepped | PromiseOpened
 
 
 @dataclass(frozen=True)
@@ -394,12 +416,17 @@ WITH_FACTS = 2
 WITH_BLOCKS = 3
 """The version of charges that count for some blocks alone."""
 
+WITH_ACTS = 4
+"""The version of entries about people: who acted, and whom the custodian froze."""
+
+_VERSIONS = {"act": WITH_ACTS, "freeze": WITH_ACTS}
+
 
 def write_entry(number: int, time: Time, record: Record) -> str:
     """Return the canonical text of an entry."""
     kind, write, _ = _KINDS[type(record)]
     fields = write(record)
-    version = FORMAT
+    version = _VERSIONS.get(kind, FORMAT)
     if kind == "charge":
         version = WITH_BLOCKS if "blocks" in fields else WITH_FACTS if "facts" in fields else FORMAT
     return canonical({"v": version, "kind": kind, "number": number, "time": write_time(time), **fields})
@@ -408,7 +435,7 @@ def write_entry(number: int, time: Time, record: Record) -> str:
 def read_entry(body: object) -> Written:
     """Return the entry that a canonical text stands for, or raise `LedgerError`."""
     data = _parsed(body)
-    if type(data.get("v")) is not int or data["v"] not in (FORMAT, WITH_FACTS, WITH_BLOCKS):
+    if type(data.get("v")) is not int or data["v"] not in (FORMAT, WITH_FACTS, WITH_BLOCKS, WITH_ACTS):
         raise LedgerError("the ledger was written by a newer version of Privet; open it with that version")
     number, kind, time = data.get("number"), data.get("kind"), data.get("time")
     if type(number) is not int or kind not in _READERS:
@@ -546,6 +573,11 @@ def _read_step(data: Any) -> Stepped:
     return Stepped(words[0], numbers[0], words[1], numbers[1], words[2], about, released, last)
 
 
+def _read_act(data: Any) -> Acted:
+    actor, role, act = (text(data[name]) for name in ("actor", "role", "act"))
+    return Acted(actor, role, act, maybe_text(data["account"]), text(data["note"]))
+
+
 def _write_promise(record: PromiseOpened) -> dict[str, Any]:
     promise = {"epsilon": codec.write_rational(record.promise.epsilon), "window": record.promise.window}
     return {"account": record.account, "digest": record.digest, "promise": promise, "facts": record.facts_text}
@@ -576,6 +608,12 @@ _KINDS: dict[type, tuple[str, Callable[[Any], dict[str, Any]], Callable[[Any], R
         lambda record: {"account": record.account, "reason": record.reason},
         lambda data: Cleared(text(data["account"]), text(data["reason"])),
     ),
+    Frozen: (
+        "freeze",
+        lambda record: {"account": record.account, "reason": record.reason},
+        lambda data: Frozen(text(data["account"]), text(data["reason"])),
+    ),
+    Acted: ("act", lambda record: dict(vars(record)), _read_act),
     Stepped: ("step", _write_step, _read_step),
     PromiseOpened: ("promise", _write_promise, _read_promise),
 }
@@ -596,6 +634,8 @@ _FIELDS = {
     (FORMAT, "answer"): _ALL | {"account", "digest", "charge", "released"},
     (FORMAT, "failure"): _ALL | {"account", "charge"},
     (FORMAT, "clear"): _ALL | {"account", "reason"},
+    (WITH_ACTS, "freeze"): _ALL | {"account", "reason"},
+    (WITH_ACTS, "act"): _ALL | {"actor", "role", "act", "account", "note"},
     (FORMAT, "promise"): _ALL | {"account", "digest", "promise", "facts"},
     (FORMAT, "step"): _ALL | {"account", "charge", "phase", "step", "state", "about", "released", "last"},
 }

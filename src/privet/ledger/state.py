@@ -31,10 +31,12 @@ from .account import Account, open_account
 from .codec import START, Head
 from .entries import (
     AccountOpened,
+    Acted,
     Answered,
     Charged,
     Cleared,
     Failed,
+    Frozen,
     Limited,
     Opened,
     PromiseOpened,
@@ -51,6 +53,9 @@ from .progress import Steps, after_failure, after_step, read_steps, write_steps
 
 FREEZES = 3
 """How many engine failures in a row freeze an account."""
+
+HELD = 2**32
+"""Counted for an account that the custodian froze: answers to what it asked before do not let it spend again."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +108,8 @@ class State:
     def check_going_on(self, account: str, now: Time) -> None:
         """Raise if the account is frozen, or its time or that of the whole ledger is over."""
         own = None if account in self.promises else self.own(account)
+        if self.failures.get(account, 0) >= HELD:
+            raise BudgetError(f"the account {account!r} is frozen by the custodian, who can clear it")
         if self.is_frozen(account):
             raise BudgetError(
                 f"the account {account!r} is frozen, because the database failed {FREEZES} times in a row; "
@@ -128,7 +135,7 @@ class State:
             )
 
     def is_frozen(self, account: str) -> bool:
-        """Return whether the database failed an account too many times in a row."""
+        """Return whether the custodian froze an account, or the database failed it too many times in a row."""
         return self.failures.get(account, 0) >= FREEZES
 
     def check_under(self, budget: Budget) -> None:
@@ -164,7 +171,13 @@ class State:
             case Charged():
                 return self._charged(record)
             case Answered(account=name) | Cleared(account=name):
-                return replace(self, failures={**self.failures, name: 0}) if self.failures.get(name) else self
+                waiting = self.failures.get(name, 0)
+                kept = isinstance(record, Answered) and waiting >= HELD
+                return replace(self, failures={**self.failures, name: 0}) if waiting and not kept else self
+            case Frozen(account=name):
+                return replace(self, failures={**self.failures, name: HELD})
+            case Acted():
+                return self
             case Opened(cap=cap, expires=expires):
                 return replace(self, rules=record, dataset=open_account(cap, expires))
             case AccountOpened(account=name, cap=cap, expires=expires):

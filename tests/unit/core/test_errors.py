@@ -9,7 +9,20 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privet.core.errors import BadParameter, BadValue, InvariantError, PrivetError, RequestError, Unsupported, quote
+from privet.core.errors import (
+    AccessError,
+    BadParameter,
+    BadValue,
+    Busy,
+    Forbidden,
+    InvariantError,
+    NotFound,
+    PrivetError,
+    RequestError,
+    TooFast,
+    Unsupported,
+    quote,
+)
 from privet.core.event import NoPair
 
 ERRORS = [
@@ -19,6 +32,11 @@ ERRORS = [
     BadValue("value", "a list", "a number"),
     Unsupported("a"),
     NoPair("a"),
+    AccessError("a"),
+    Forbidden("a"),
+    NotFound("a"),
+    Busy("a"),
+    TooFast("a", retry_after=3),
     InvariantError("a"),
 ]
 
@@ -38,6 +56,9 @@ def test_codes_are_unique_and_statuses_follow_the_kind() -> None:
         if issubclass(kind, RequestError):
             assert (kind.exit_status, kind.http_status) == (2, 400)
     assert (InvariantError.exit_status, InvariantError.http_status) == (70, 500)
+    assert [kind.http_status for kind in (AccessError, Forbidden, NotFound, Busy, TooFast)] == [401, 403, 404, 503, 429]
+    assert {kind.exit_status for kind in (AccessError, Forbidden, NotFound)} == {6}
+    assert {kind.exit_status for kind in (Busy, TooFast)} == {7}
 
 
 def test_a_bad_parameter_says_what_was_given_and_what_is_allowed() -> None:

@@ -1,0 +1,484 @@
+"""The analysts' routes: plan, ask, read answers, see one's own balance and history, request more budget.
+
+Everything here is a function of public facts, of the ledger and of released values.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import re
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+from anyio import to_thread
+from starlette.responses import Response, StreamingResponse
+
+import privet
+from privet.core.budget import Approximate, Budget, Pure, Zcdp
+from privet.core.errors import BadParameter, NotFound, RequestError
+from privet.core.numbers import read_rational
+from privet.execution.request import asked_at, utc_now
+from privet.ledger import codec
+from privet.remote.catalog_codec import write_catalog
+
+from .admission import Admitted, NotStored, finding
+from .browser_login import SECONDS
+from .data_set import Desk
+from .http_call import ANYONE, EVERY_ROLE, HEADERS, ApiRoute, HttpCall, reply
+from .identity import Role, unknown
+from .job_queue import Job
+from .operations import OPERATIONS, Operation, plain
+from .results_formats import FORMATS, dump, read_format, render
+from .token_store import AskedQuestion, read_name
+
+ANALYST: frozenset[Role] = frozenset({"analyst"})
+DATASET = "/v1/datasets/{dataset}"
+_TIMED = re.compile(r"\b(now|today|current_\w+|localtime\w*|getdate|sysdate|get_current_\w+)\b|\bage\s*\(", re.I)
+_LONGEST_KEY = 200
+
+
+# Who is asking.
+
+
+def health(call: HttpCall) -> Response:
+    """Return that the server is up, and its version."""
+    return reply({"status": "ok", "version": privet.__version__})
+
+
+def log_in(call: HttpCall) -> Response:
+    """Start a log-in by a browser, with a token."""
+    token = call.take("token")["token"]
+    identity = call.state.accounts.identify(token) if isinstance(token, str) else None
+    if identity is None:
+        raise unknown()
+    login = call.state.signer.issue(identity.token)
+    call.state.note("log-in", identity)
+    response = reply({**identity.to_dict(), "csrf_token": call.state.signer.csrf_token(login)})
+    response.set_cookie(
+        call.state.cookie,
+        login.cookie,
+        max_age=SECONDS,
+        path="/",
+        secure=call.state.secure,
+        httponly=True,
+        samesite="strict",
+    )
+    return response
+
+
+def log_out(call: HttpCall) -> Response:
+    """End a log-in by a browser."""
+    response = reply({"status": "ok"})
+    response.delete_cookie(call.state.cookie, path="/", secure=call.state.secure, httponly=True, samesite="strict")
+    return response
+
+
+def about_me(call: HttpCall) -> Response:
+    """Return what an account may know about itself."""
+    told = call.identity.to_dict()
+    if call.login is not None:
+        told["csrf_token"] = call.state.signer.csrf_token(call.login)
+    return reply(told)
+
+
+# What there is.
+
+
+def list_datasets(call: HttpCall) -> Response:
+    """Return the data sets that the account may know of."""
+    return reply({"datasets": [{"name": one.name} for one in call.state.visible(call.identity)]})
+
+
+def catalog(call: HttpCall) -> Response:
+    """Return all that planning needs, for a client that plans by itself: declared facts and the account's budget."""
+    session = call.dataset.desk(call.identity).admitting
+    body = dump({"account": session.account, "version": privet.__version__, **write_catalog(session._catalog)})
+    return Response(body, 200, HEADERS, media_type="application/json")
+
+
+def list_tables(call: HttpCall) -> Response:
+    """Return the tables and views that may be asked about, with examples."""
+    session = call.dataset.desk(call.identity).admitting
+    return reply({"tables": [{"name": name, **one.to_dict()} for name, one in session.tables.items()]})
+
+
+def one_table(call: HttpCall) -> Response:
+    """Return what may be asked about one table or view."""
+    return reply(call.dataset.desk(call.identity).admitting.describe(call.request.path_params["table"]).to_dict())
+
+
+def public_rows(call: HttpCall) -> Response:
+    """Return the different rows of a public table, which a client needs to plan by itself; null where too many."""
+    session = call.dataset.desk(call.identity).admitting
+    name = call.request.path_params["table"]
+    schema = session._catalog.schemas.get(name)
+    if schema is None or not schema.unit.public:
+        raise NotFound("there is no such public table")
+    rows = call.dataset.engine.public_rows(name)
+    kept = None if rows is None else [codec.write_plain(_exact(tuple(row))) for row in rows]
+    return Response(dump({"rows": kept}), 200, HEADERS, media_type="application/json")
+
+
+def _exact(row: tuple[Any, ...]) -> Any:
+    """Return a row of a public table as a ledger keeps values: floats as the ratios that they are."""
+    return tuple(read_rational(one) if isinstance(one, float) else one for one in row)
+
+
+# Plans and questions.
+
+
+def _moment(call: HttpCall) -> datetime.datetime:
+    """Return the moment for which a question is planned: the caller's, as it could state one, or the present one."""
+    given = call.request.headers.get("privet-moment")
+    if given is None:
+        return utc_now()
+    try:
+        moment = datetime.datetime.fromisoformat(given[:40])
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is not None or moment.microsecond:
+        raise BadParameter("Privet-Moment", given, "a moment of UTC in whole seconds, such as 2025-01-31T12:00:00")
+    return moment
+
+
+def plan_operation(name: str, call: HttpCall) -> Response:
+    """Return the plan of an operation, with its price and what would be left. Free; reads no data."""
+    session = call.dataset.desk(call.identity).admitting
+    with asked_at(_moment(call)):
+        made: Any = OPERATIONS[name].plan(session, call.body)
+    told = made.to_dict() if hasattr(made, "to_dict") else {}
+    inner = getattr(made, "plan", None)
+    event = getattr(made, "event", None) or getattr(inner, "event", None)
+    fits = None if event is None else session.ledger.admits(event, account=session.account)
+    price = getattr(made, "price", None) or (made.cost() if callable(getattr(made, "cost", None)) else None)
+    price = price or getattr(made, "cost", None)
+    text = made.explain() if hasattr(made, "explain") else repr(made)
+    return reply({"plan": told, "price": plain(price), "fits": fits, "text": text, "left": _left(call)})
+
+
+def _key(call: HttpCall) -> str | None:
+    key = call.request.headers.get("idempotency-key")
+    return None if key is None else read_name(key, "Idempotency-Key", most=_LONGEST_KEY)
+
+
+def _canonical(body: Mapping[str, Any]) -> str:
+    return json.dumps({name: one for name, one in body.items() if one is not None}, sort_keys=True)
+
+
+def _identifier(call: HttpCall, name: str, moment: datetime.datetime) -> str:
+    """Return the id of a question: the same for the same question of an account, at any time unless it asks for it."""
+    body = _canonical(call.body)
+    when = moment.isoformat() if _TIMED.search(body) else ""
+    parts = [call.dataset.name, call.identity.name, name, body, when]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
+
+
+def ask_operation(name: str, call: HttpCall) -> Response:
+    """Admit a question: plan it, charge it and queue it, or return its stored answer at once.
+
+    Guarantee: nothing is read before the charge is durable, and whatever the caller does then, the charge stands and
+    the answer is stored. A question that another account paid for is admitted like a fresh one.
+    """
+    dataset, operation = call.dataset, OPERATIONS[name]
+    desk, key, moment = dataset.desk(call.identity), _key(call), _moment(call)
+    asked = AskedQuestion(
+        _identifier(call, name, moment),
+        dataset.name,
+        desk.account,
+        name,
+        dict(call.body),
+        moment,
+        datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    )
+    running = call.state.jobs.find(asked.id, desk.account)
+    if running is not None and not running.over:
+        return _job_reply(running)
+    try:
+        with finding(), asked_at(moment):
+            result = operation.run(desk.admitting, call.body, key)
+    except NotStored:
+        with call.state.jobs.place_for(desk.account):
+            try:
+                with asked_at(moment):
+                    result = operation.run(desk.admitting, call.body, key)
+            except Admitted:
+                _remember(call, asked)
+                step = float(dataset.config.engine.time_step or call.state.limits.time_step)
+                job = call.state.jobs.start(asked, step, partial(_read, operation, desk, asked, key))
+                return _job_reply(job)
+    _remember(call, asked)
+    call.state.jobs.keep(asked, result)
+    return _stored_reply(asked, operation, result)
+
+
+def _read(operation: Operation, desk: Desk, asked: AskedQuestion, key: str | None) -> Any:
+    with asked_at(asked.moment):
+        return operation.run(desk.reading, asked.body, key)
+
+
+def _remember(call: HttpCall, asked: AskedQuestion) -> None:
+    known = asked.account, asked.id
+    if known not in call.state.remembered:
+        call.state.accounts.remember(asked)
+        if len(call.state.remembered) > 100_000:
+            call.state.remembered.clear()
+        call.state.remembered.add(known)
+
+
+def _stored_reply(asked: AskedQuestion, operation: Operation, result: Any) -> Response:
+    told = {"id": asked.id, "state": "released", "elapsed": 0, "operation": asked.operation}
+    return reply({**told, "result": operation.write(result)})
+
+
+def _job_reply(job: Job) -> Response:
+    told: dict[str, Any] = {"id": job.asked.id, "state": job.state, "operation": job.asked.operation}
+    place = {"Location": f"/v1/answers/{job.asked.id}"}
+    if not job.over:
+        return reply(told, 202, {**place, "Retry-After": "1"})
+    told["elapsed"] = job.elapsed
+    if job.error is not None:
+        return reply({**told, "error": job.error.to_dict()}, job.error.http_status)
+    return reply({**told, "result": OPERATIONS[job.asked.operation].write(job.result)})
+
+
+async def read_answer(call: HttpCall) -> Response:
+    """Return an answer of the account's own, or how far it is; with ?wait=seconds, after waiting for it."""
+    form = read_format(call.request.query_params.get("format"))
+    seconds = min(float(call.number("wait", default=0, most=3600)), call.state.limits.wait)
+    identifier, account = call.request.path_params["answer"], call.identity.name
+    job = call.state.jobs.find(identifier, account)
+    if job is None:
+        job = await to_thread.run_sync(_found_again, call, identifier, limiter=call.state.threads)
+        if job is None:
+            told = "the server stopped before this was answered; ask again: what was charged is not charged twice"
+            return reply({"id": identifier, "state": "interrupted", "message": told})
+    if not job.over:
+        await job.wait(seconds)
+    if not job.over or job.error is not None or form == "json":
+        return await to_thread.run_sync(_job_reply, job, limiter=call.state.threads)
+    body = await to_thread.run_sync(render, job.result, job.asked.operation, form, limiter=call.state.threads)
+    return Response(body, 200, HEADERS, media_type=FORMATS[form])
+
+
+def _found_again(call: HttpCall, identifier: str) -> Job | None:
+    """Return a question of the account's own whose answer is stored; None where it was never answered."""
+    asked = call.state.accounts.asked(identifier, call.identity.name)
+    dataset = call.state.datasets.get(asked.dataset)
+    if dataset is None or not dataset.visible_to(call.identity):
+        raise NotFound("the data set of this answer is not there any more")
+    desk = dataset.desk(call.identity)
+    try:
+        with finding(), asked_at(asked.moment):
+            result = OPERATIONS[asked.operation].run(desk.admitting, asked.body, None)
+    except NotStored:
+        return None
+    call.state.jobs.keep(asked, result)
+    return call.state.jobs.find(identifier, call.identity.name)
+
+
+async def answer_events(call: HttpCall) -> Response:
+    """Return server-sent events: planned, charged, reading, then released or failed, with elapsed time only."""
+    job = call.state.jobs.find(call.request.path_params["answer"], call.identity.name)
+    if job is None:
+        raise NotFound("there is no such question in flight")
+
+    async def events() -> AsyncIterator[bytes]:
+        for name in ("planned", "charged", "reading"):
+            yield _event(name, 0)
+        while not await job.wait(15):
+            yield b": waiting\n\n"
+        yield _event(job.state, job.elapsed)
+
+    return StreamingResponse(events(), 200, HEADERS, media_type="text/event-stream")
+
+
+def _event(name: str, elapsed: float) -> bytes:
+    return f"event: {name}\ndata: {json.dumps({'elapsed': elapsed})}\n\n".encode()
+
+
+def list_answers(call: HttpCall) -> Response:
+    """Return the latest questions of the account, latest first."""
+    limit = call.number("limit", default=50, most=500)
+    found = call.state.accounts.asked_by(call.identity.name, call.dataset.name, limit)
+    told = [{"id": one.id, "operation": one.operation, "body": one.body, "created": one.created} for one in found]
+    return reply({"answers": told})
+
+
+def stored_release(call: HttpCall) -> Response:
+    """Return what was released for a plan that the account has paid for, as the ledger keeps it."""
+    digest = call.request.path_params["digest"]
+    found = call.dataset.ledger.find(digest, call.identity.name) if 0 < len(digest) <= 200 else None
+    if found is None:
+        raise NotFound("there is no such release for this account")
+    receipt, released = found
+    body = {"receipt": asdict(receipt), "released": codec.write_plain(released)}
+    return Response(dump(body), 200, HEADERS, media_type="application/json")
+
+
+# Balance and history.
+
+
+def _left(call: HttpCall) -> dict[str, Any]:
+    left = call.dataset.ledger.remaining(call.identity.name)
+    return {
+        "measure": left.measure,
+        "amount": plain(left.amount),
+        "exact_amount": str(left.amount),
+        "delta": str(left.delta),
+        "largest_epsilon": left.largest_epsilon,
+        "state": "frozen" if call.identity.name in call.dataset.ledger.frozen() else "open",
+    }
+
+
+def own_budget(call: HttpCall) -> Response:
+    """Return the account's budget and what is left of it."""
+    call.dataset.desk(call.identity)
+    budget = call.dataset.ledger.budget_of(call.identity.name)
+    return reply({"budget": budget_json(budget), "text": budget.describe(), "left": _left(call)})
+
+
+def own_history(call: HttpCall) -> Response:
+    """Return the account's own charges, oldest first, a page at a time."""
+    after, limit = call.number("after", default=0), call.number("limit", default=100, most=1000)
+    found = call.dataset.ledger.entries(after=after, limit=max(1, limit), account=call.identity.name)
+    charges = [one for one in found if one.kind == "charge"]
+    return reply(
+        {"charges": [_charge_json(one.to_dict()) for one in charges], "next": found[-1].number if found else None}
+    )
+
+
+def _charge_json(entry: dict[str, Any]) -> dict[str, Any]:
+    told = {
+        name: entry.get(name) for name in ("number", "time", "account", "digest", "event", "key", "versions", "text")
+    }
+    return {**told, "facts": entry.get("facts", {})}
+
+
+def own_certificate(call: HttpCall) -> Response:
+    """Return the certificate of one of the account's own charges."""
+    number, ledger = call.number("entry"), call.dataset.ledger
+    wrong = NotFound("there is no such charge of this account")
+    try:
+        if ledger.entry(number).account != call.identity.name:
+            raise wrong
+        return reply(ledger.certificate(number))
+    except RequestError:
+        raise wrong from None
+
+
+def ask_for_budget(call: HttpCall) -> Response:
+    """Ask the custodian for more budget, with a reason."""
+    body = call.take("budget", "reason")
+    budget = read_budget(body["budget"])
+    call.dataset.desk(call.identity)
+    held = call.dataset.ledger.budget_of(call.identity.name)
+    if type(held) is not type(budget):
+        raise BadParameter("budget", body["budget"], f"a budget of the kind that you have: {held.describe()}")
+    made = call.state.accounts.request(
+        call.dataset.name, call.identity.name, budget_json(budget), read_name(body["reason"], "reason", most=1000)
+    )
+    return reply(made, 201)
+
+
+def own_requests(call: HttpCall) -> Response:
+    """Return the account's own requests for more budget, latest first."""
+    found = call.state.accounts.requests(call.dataset.name, account=call.identity.name)
+    return reply({"requests": found})
+
+
+def read_budget(value: Any) -> Budget:
+    """Return a budget from JSON: {"epsilon": 1}, {"epsilon": 1, "delta": 1e-6} or {"rho": 0.5}."""
+    allowed = 'an object such as {"epsilon": 1}, {"epsilon": 1, "delta": "1e-6"} or {"rho": 0.5}'
+    from privet.core.numbers import written_ratio
+
+    if not isinstance(value, Mapping) or not all(type(one) in (int, float, str) for one in value.values()):
+        raise BadParameter("budget", value, allowed)
+    amounts = {
+        name: written_ratio(str(one)[:60]) for name, one in value.items()
+    }  # decimals are what they are written as
+    if None in amounts.values():
+        raise BadParameter("budget", value, allowed)
+    match sorted(amounts):
+        case ["epsilon"]:
+            return Pure(epsilon=amounts["epsilon"])  # type: ignore[arg-type]
+        case ["delta", "epsilon"]:
+            return Approximate(epsilon=amounts["epsilon"], delta=amounts["delta"])  # type: ignore[arg-type]
+        case ["rho"]:
+            return Zcdp(rho=amounts["rho"])  # type: ignore[arg-type]
+    raise BadParameter("budget", value, allowed)
+
+
+def budget_json(budget: Budget) -> dict[str, str]:
+    """Return a budget as JSON, exactly."""
+    match budget:
+        case Pure(epsilon=epsilon):
+            return {"epsilon": str(epsilon)}
+        case Approximate(epsilon=epsilon, delta=delta):
+            return {"epsilon": str(epsilon), "delta": str(delta)}
+        case Zcdp(rho=rho):
+            return {"rho": str(rho)}
+
+
+def _fields(operation: Operation) -> dict[str, bool]:
+    return {name: name in operation.needed and name != "table" for name in operation.fields}
+
+
+SHARED = (
+    ApiRoute("GET", "/health", ANYONE, health, "Whether the server is up."),
+    ApiRoute("POST", "/v1/login", ANYONE, log_in, "Log in by a browser.", {"token": True}),
+    ApiRoute("POST", "/v1/logout", EVERY_ROLE, log_out, "End a log-in."),
+    ApiRoute("GET", "/v1/me", EVERY_ROLE, about_me, "The account itself."),
+)
+"""Routes of both listeners."""
+
+ANALYST_ROUTES: tuple[ApiRoute, ...] = (
+    ApiRoute("GET", "/v1/datasets", ANALYST, list_datasets, "The data sets."),
+    ApiRoute("GET", f"{DATASET}/catalog", ANALYST, catalog, "All that planning needs."),
+    ApiRoute("GET", f"{DATASET}/tables", ANALYST, list_tables, "The tables and views."),
+    ApiRoute("GET", f"{DATASET}/tables/{{table}}", ANALYST, one_table, "One table or view."),
+    ApiRoute("GET", f"{DATASET}/public/{{table}}", ANALYST, public_rows, "The rows of a public table."),
+    *(
+        ApiRoute(
+            "POST",
+            f"{DATASET}/plan/{name}",
+            ANALYST,
+            partial(plan_operation, name),
+            f"Plan: {one.summary}",
+            _fields(one),
+        )
+        for name, one in OPERATIONS.items()
+        if one.plans is not None
+    ),
+    *(
+        ApiRoute(
+            "POST", f"{DATASET}/{name}", ANALYST, partial(ask_operation, name), one.summary, _fields(one), (200, 202)
+        )
+        for name, one in OPERATIONS.items()
+    ),
+    ApiRoute("GET", f"{DATASET}/answers", ANALYST, list_answers, "Own questions, latest first.", query=("limit",)),
+    ApiRoute(
+        "GET", "/v1/answers/{answer}", ANALYST, read_answer, "An own answer.", {}, (200, 202), query=("wait", "format")
+    ),
+    ApiRoute(
+        "GET", "/v1/answers/{answer}/events", ANALYST, answer_events, "Its progress.", produces="text/event-stream"
+    ),
+    ApiRoute("GET", f"{DATASET}/releases/{{digest}}", ANALYST, stored_release, "What was released for a plan."),
+    ApiRoute("GET", f"{DATASET}/budget", ANALYST, own_budget, "Budget and balance."),
+    ApiRoute("GET", f"{DATASET}/history", ANALYST, own_history, "Own charges.", query=("after", "limit")),
+    ApiRoute("GET", f"{DATASET}/certificates/{{entry}}", ANALYST, own_certificate, "The certificate of an own charge."),
+    ApiRoute(
+        "POST",
+        f"{DATASET}/requests",
+        ANALYST,
+        ask_for_budget,
+        "Ask for more budget.",
+        {"budget": True, "reason": True},
+        (201,),
+    ),
+    ApiRoute("GET", f"{DATASET}/requests", ANALYST, own_requests, "Own requests for budget."),
+)
+"""Routes of the analysts' listener."""

@@ -1,0 +1,52 @@
+"""The two applications of a server: the analysts' and the custodian's, made from the route tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from .analyst_api import ANALYST_ROUTES, SHARED
+from .custodian_api import CUSTODIAN_ROUTES
+from .http_call import ANYONE, ApiRoute, HttpCall, ServerState, failure, not_found, reply, serve
+from .openapi import describe_api
+
+
+def _with_description(routes: tuple[ApiRoute, ...]) -> tuple[ApiRoute, ...]:
+    def described(call: HttpCall) -> Response:
+        """Return the OpenAPI description of this listener."""
+        return reply(describe_api(every))
+
+    every = (*routes, ApiRoute("GET", "/v1/openapi.json", ANYONE, described, "This description."))
+    return every
+
+
+def analyst_routes() -> tuple[ApiRoute, ...]:
+    """Return the route table of the analysts' listener."""
+    return _with_description((*SHARED, *ANALYST_ROUTES))
+
+
+def custodian_routes() -> tuple[ApiRoute, ...]:
+    """Return the route table of the custodian's listener."""
+    return _with_description((*SHARED, *CUSTODIAN_ROUTES))
+
+
+async def _missing(request: Request, error: Exception) -> Response:
+    return failure(not_found())
+
+
+async def _wrong_method(request: Request, error: Exception) -> Response:
+    return failure(not_found("no such method"))
+
+
+def make_application(routes: Iterable[ApiRoute], state: ServerState) -> Starlette:
+    """Return the application of a route table."""
+    handlers: dict[Any, Any] = {404: _missing, 405: _wrong_method}
+    listed = [Route(one.path, serve(one, state), methods=[one.method]) for one in routes]
+    application = Starlette(routes=listed, exception_handlers=handlers)
+    application.router.redirect_slashes = False
+    return application

@@ -1,0 +1,206 @@
+"""A server that listens: two applications in one process and one event loop, and an orderly stop.
+
+On a stop no more questions are taken; what is being read finishes and is stored, and what only waited stays charged:
+asked again, it is read without another charge.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from privet.core.errors import RequestError
+
+from .application import analyst_routes, custodian_routes, make_application
+from .browser_login import CookieSigner
+from .data_set import DataSet, open_data_sets
+from .http_call import ServerState
+from .job_queue import JobQueue
+from .throttle import ServerLimits
+from .token_store import TokenStore
+
+ACCOUNTS = "privet.accounts"
+COOKIE_KEY = "privet.cookie-key"
+
+
+@dataclass(frozen=True)
+class ServerOptions:
+    """Where a server listens and how it is reached."""
+
+    datasets: Mapping[str, Path]
+    accounts: Path | None = None
+    host: str = "127.0.0.1"
+    port: int = 8443
+    custodian_host: str = "127.0.0.1"
+    custodian_port: int | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+    behind_proxy: bool = False
+    limits: ServerLimits = field(default_factory=ServerLimits)
+
+    def check(self) -> None:
+        """Refuse to listen where tokens and answers would pass in clear text."""
+        if (self.certificate is None) != (self.key is None):
+            raise RequestError("TLS needs both --tls-cert and --tls-key")
+        for host in (self.host, self.custodian_host):
+            if not is_loopback(host) and self.certificate is None and not self.behind_proxy:
+                raise RequestError(
+                    f"{host} can be reached from other computers, and tokens would pass in clear text; pass --tls-cert "
+                    "and --tls-key, or --behind-proxy where a proxy that ends TLS is the only one that can reach it"
+                )
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host name stands for this computer alone."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def accounts_place(config: Path) -> Path:
+    """Return where the accounts of a server are: beside the ledger of its first data set."""
+    from privet.config.reading import read_config
+
+    return read_config(config).ledger.path.parent / ACCOUNTS
+
+
+class _Listener(uvicorn.Server):
+    """One listener; signals are for both, and are taken elsewhere."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    @property
+    def port(self) -> int:
+        """The port that it listens on."""
+        found: int = self.servers[0].sockets[0].getsockname()[1]
+        return found
+
+
+class PrivetServer:
+    """A server over some data sets: `run` listens until it is stopped."""
+
+    def __init__(self, options: ServerOptions) -> None:
+        options.check()
+        if not options.datasets:
+            raise RequestError("name at least one privet.toml to serve")
+        self.options = options
+        place = options.accounts or accounts_place(next(iter(options.datasets.values())))
+        self.accounts = TokenStore(place)
+        self.datasets: dict[str, DataSet] = {}
+        try:
+            self.signer = CookieSigner(place.with_name(COOKIE_KEY))
+            self.datasets = open_data_sets(options.datasets)
+        except BaseException:
+            self.accounts.close()
+            raise
+        workers = max(sum(one.config.engine.scans or os.cpu_count() or 1 for one in self.datasets.values()), 1)
+        self.jobs = JobQueue(options.limits, workers)
+        secure = options.certificate is not None or options.behind_proxy
+        self.state = ServerState(self.datasets, self.accounts, self.signer, self.jobs, options.limits, secure)
+        analysts = self._listener(make_application(analyst_routes(), self.state), options.host, options.port)
+        self._listeners = [analysts]
+        if options.custodian_port is not None:
+            application = make_application(custodian_routes(), self.state)
+            self._listeners.append(self._listener(application, options.custodian_host, options.custodian_port))
+        self.urls: tuple[str, ...] = ()
+        self.ready = threading.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def _listener(self, application: Any, host: str, port: int) -> _Listener:
+        options = self.options
+        return _Listener(
+            uvicorn.Config(
+                application,
+                host=host,
+                port=port,
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                date_header=False,
+                lifespan="off",
+                ws="none",
+                proxy_headers=options.behind_proxy,
+                forwarded_allow_ips="127.0.0.1",
+                limit_concurrency=1000,
+                timeout_keep_alive=15,
+                timeout_graceful_shutdown=35,
+                h11_max_incomplete_event_size=32_768,
+                ssl_certfile=None if options.certificate is None else str(options.certificate),
+                ssl_keyfile=None if options.key is None else str(options.key),
+            )
+        )
+
+    def run(self, *, signals: bool = False, started: Callable[[], object] = lambda: None) -> None:
+        """Listen until `stop` is called, or a signal to end comes; then finish what is being read."""
+        try:
+            asyncio.run(self._run(signals, started))
+        finally:
+            self.ready.set()
+            self.jobs.stop()
+            for one in self.datasets.values():
+                one.close()
+            self.accounts.close()
+
+    async def _run(self, signals: bool, started: Callable[[], object]) -> None:
+        self._loop = asyncio.get_running_loop()
+        if signals:
+            for one in (signal.SIGINT, signal.SIGTERM):
+                self._loop.add_signal_handler(one, self._end)
+        tasks = [asyncio.create_task(one.serve()) for one in self._listeners]
+        while not all(one.started for one in self._listeners):
+            if any(one.done() for one in tasks):
+                self._end()
+                await asyncio.gather(*tasks, return_exceptions=True)
+                raise RequestError("the server could not listen: is another program using the port?")
+            await asyncio.sleep(0.01)
+        scheme = "http" if self.options.certificate is None else "https"
+        hosts = (self.options.host, self.options.custodian_host)
+        self.urls = tuple(f"{scheme}://{host}:{one.port}" for host, one in zip(hosts, self._listeners, strict=False))
+        self.ready.set()
+        started()
+        await asyncio.gather(*tasks)
+
+    def _end(self) -> None:
+        for one in self._listeners:
+            one.should_exit = True
+
+    def stop(self) -> None:
+        """Stop listening, from any thread."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._end)
+
+
+@contextmanager
+def running_server(options: ServerOptions) -> Iterator[PrivetServer]:
+    """Run a server in a thread, for tests and for the demo in a notebook: ports of 0 are chosen by the system."""
+    server = PrivetServer(replace(options))
+    thread = threading.Thread(target=_quietly, args=(server,), daemon=True)
+    thread.start()
+    server.ready.wait(60)
+    try:
+        if not server.urls:
+            raise RequestError("the server could not listen: is another program using the port?")
+        yield server
+    finally:
+        server.stop()
+        thread.join(60)
+
+
+def _quietly(server: PrivetServer) -> None:
+    with suppress(RequestError, SystemExit):
+        server.run()

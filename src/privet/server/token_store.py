@@ -1,0 +1,317 @@
+"""The accounts of a server: a small SQLite file beside the ledger that only its owner may read.
+
+Tokens are 256 random bits, shown once, and stored as SHA-256: who reads the file can use none of them. Also kept here
+are questions that were admitted, by their public ids, and requests for more budget. Nothing here is private data.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import sqlite3
+import stat
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from privet.core.errors import BadParameter, NotFound, RequestError, raise_alone
+from privet.core.given import listed, plain_text
+
+from .identity import Identity, Role, read_role
+
+PREFIX = "privet_"
+"""How every token begins, so that scanners of source code find those that leaked."""
+
+_BYTES = 32
+_USED_EVERY = datetime.timedelta(minutes=1)
+_LONGEST = 200
+_TABLES = """
+CREATE TABLE IF NOT EXISTS tokens (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, role TEXT NOT NULL, hash BLOB NOT NULL UNIQUE,
+    datasets TEXT, tables TEXT, withheld TEXT NOT NULL, created TEXT NOT NULL, expires TEXT, used TEXT, revoked TEXT
+);
+CREATE TABLE IF NOT EXISTS asked (
+    id TEXT PRIMARY KEY, dataset TEXT NOT NULL, account TEXT NOT NULL, operation TEXT NOT NULL, body TEXT NOT NULL,
+    moment TEXT NOT NULL, created TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS asked_by ON asked (account, dataset);
+CREATE TABLE IF NOT EXISTS requests (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, dataset TEXT NOT NULL, account TEXT NOT NULL, budget TEXT NOT NULL,
+    reason TEXT NOT NULL, created TEXT NOT NULL, state TEXT NOT NULL, decided TEXT, decided_by TEXT, note TEXT
+);
+"""
+
+
+@dataclass(frozen=True)
+class TokenFacts:
+    """What is known of a token: all but the token."""
+
+    id: int
+    identity: Identity
+    created: str
+    used: str | None
+    revoked: str | None
+
+    @property
+    def state(self) -> str:
+        """Whether it can be used."""
+        if self.revoked is not None:
+            return "revoked"
+        expires = self.identity.expires
+        return "expired" if expires is not None and utc() >= expires else "valid"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        facts = {"id": self.id, "created": self.created, "last_use": self.used, "revoked": self.revoked}
+        return {**facts, **self.identity.to_dict(), "state": self.state}
+
+
+@dataclass(frozen=True)
+class AskedQuestion:
+    """A question that was admitted: what to run to find its answer in the ledger."""
+
+    id: str
+    dataset: str
+    account: str
+    operation: str
+    body: dict[str, Any]
+    moment: datetime.datetime
+    created: str
+
+
+def utc() -> datetime.datetime:
+    """Return the time in UTC."""
+    return datetime.datetime.now(datetime.UTC)
+
+
+def _now() -> str:
+    return utc().isoformat(timespec="seconds")
+
+
+class TokenStore:
+    """The accounts file. One connection, used by one thread at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        try:
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0), 0o600))
+            mode = path.stat().st_mode
+        except OSError as error:
+            raise_alone(RequestError(f"the accounts file {str(path)!r} cannot be opened: {error.strerror}"))
+        if os.name == "posix" and mode & (stat.S_IRWXG | stat.S_IRWXO):
+            raise RequestError(f"others may read the accounts file {str(path)!r}; run: chmod 600 {path}")
+        try:
+            self._connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=10)
+            self._connection.execute("PRAGMA journal_mode=WAL")
+            self._connection.execute("PRAGMA synchronous=FULL")
+            self._connection.executescript(_TABLES)
+        except sqlite3.Error:
+            raise_alone(RequestError(f"the accounts file {str(path)!r} is not one of Privet's, or is damaged"))
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._connection.close()
+
+    def _rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        with self._lock:
+            return self._connection.execute(sql, values).fetchall()
+
+    def _write(self, sql: str, *values: object) -> tuple[int, int]:
+        """Return the number of the last row that was added, and of the rows that changed."""
+        with self._lock:
+            done = self._connection.execute(sql, values)
+            return done.lastrowid or 0, done.rowcount
+
+    # Tokens.
+
+    def add(
+        self,
+        name: str,
+        role: str,
+        *,
+        datasets: Sequence[str] | None = None,
+        tables: Sequence[str] | None = None,
+        withheld: Sequence[str] = (),
+        expires: datetime.datetime | None = None,
+    ) -> tuple[str, TokenFacts]:
+        """Return a new token and its facts. The token itself is kept nowhere: whoever loses it needs another."""
+        read_name(name)
+        kind = read_role(role)
+        if expires is not None and (expires.tzinfo is None or expires <= utc()):
+            raise BadParameter("expires", str(expires), "a time to come, with its zone")
+        token = PREFIX + secrets.token_urlsafe(_BYTES)
+        lists = [None if one is None else json.dumps(_texts(one)) for one in (datasets, tables)]
+        number, _ = self._write(
+            "INSERT INTO tokens (name, role, hash, datasets, tables, withheld, created, expires) "
+            "VALUES (?,?,?,?,?,?,?,?)",
+            name,
+            kind,
+            _hash(token),
+            *lists,
+            json.dumps(_texts(withheld)),
+            _now(),
+            None if expires is None else expires.astimezone(datetime.UTC).isoformat(),
+        )
+        return token, self.token(number)
+
+    def token(self, number: int) -> TokenFacts:
+        """Return the facts of a token by its number."""
+        rows = self._rows(f"{_SELECT} WHERE id = ?", number)
+        if not rows:
+            raise NotFound(f"there is no token {number}")
+        return _facts(rows[0])
+
+    def tokens(self) -> list[TokenFacts]:
+        """Return every token that was ever made, oldest first."""
+        return [_facts(row) for row in self._rows(f"{_SELECT} ORDER BY id")]
+
+    def revoke(self, number: int) -> TokenFacts:
+        """Revoke a token for good; one that is revoked stays so."""
+        self.token(number)
+        self._write("UPDATE tokens SET revoked = ? WHERE id = ? AND revoked IS NULL", _now(), number)
+        return self.token(number)
+
+    def identify(self, secret: str) -> Identity | None:
+        """Return whose token it is; None for one that is unknown, expired or revoked.
+
+        Tokens are compared by their hashes, in constant time.
+        """
+        if not secret.isascii() or len(secret) > _LONGEST:
+            return None
+        hashed = _hash(secret)
+        for number, kept in self._rows("SELECT id, hash FROM tokens WHERE hash = ?", hashed):
+            if hmac.compare_digest(bytes(kept), hashed):
+                return self.valid(number)
+        return None
+
+    def valid(self, number: int) -> Identity | None:
+        """Return the identity of a token that may be used now, and remember that it was used."""
+        rows = self._rows(f"{_SELECT} WHERE id = ?", number)
+        if not rows or (facts := _facts(rows[0])).state != "valid":
+            return None
+        used = facts.used
+        if used is None or utc() - datetime.datetime.fromisoformat(used) > _USED_EVERY:
+            self._write("UPDATE tokens SET used = ? WHERE id = ?", _now(), number)
+        return facts.identity
+
+    # Questions that were admitted.
+
+    def remember(self, asked: AskedQuestion) -> None:
+        """Keep an admitted question by its id."""
+        self._write(
+            "INSERT INTO asked VALUES (?,?,?,?,?,?,?)",
+            asked.id,
+            asked.dataset,
+            asked.account,
+            asked.operation,
+            json.dumps(asked.body),
+            asked.moment.isoformat(),
+            asked.created,
+        )
+
+    def asked(self, identifier: str, account: str) -> AskedQuestion:
+        """Return an account's own question; anyone else's does not exist."""
+        rows = self._rows("SELECT * FROM asked WHERE id = ? AND account = ?", identifier, account)
+        if not rows:
+            raise NotFound("there is no such answer; answers have the ids that were returned when they were asked for")
+        return _question(rows[0])
+
+    def asked_by(self, account: str, dataset: str, limit: int) -> list[AskedQuestion]:
+        """Return an account's latest questions, latest first."""
+        found = self._rows(
+            "SELECT * FROM asked WHERE account = ? AND dataset = ? ORDER BY rowid DESC LIMIT ?", account, dataset, limit
+        )
+        return [_question(row) for row in found]
+
+    # Requests for more budget.
+
+    def request(self, dataset: str, account: str, budget: dict[str, Any], reason: str) -> dict[str, Any]:
+        """Keep an analyst's request for more budget, and return it."""
+        waiting = self._rows(
+            "SELECT COUNT(*) FROM requests WHERE account = ? AND dataset = ? AND state = 'open'", account, dataset
+        )
+        if waiting[0][0] >= 10:
+            raise RequestError("10 requests of yours are still open; wait until the custodian has decided")
+        number, _ = self._write(
+            "INSERT INTO requests (dataset, account, budget, reason, created, state) VALUES (?,?,?,?,?,'open')",
+            dataset,
+            account,
+            json.dumps(budget),
+            read_name(reason, "reason", most=1000),
+            _now(),
+        )
+        return self.requests(dataset, number=number)[0]
+
+    def requests(self, dataset: str, *, account: str | None = None, number: int | None = None) -> list[dict[str, Any]]:
+        """Return requests for more budget, latest first: all, one account's, or one by its number."""
+        rows = self._rows(
+            "SELECT * FROM requests WHERE dataset = ? AND (? IS NULL OR account = ?) AND (? IS NULL OR id = ?) "
+            "ORDER BY id DESC LIMIT 1000",
+            dataset,
+            account,
+            account,
+            number,
+            number,
+        )
+        names = "id", "dataset", "account", "budget", "reason", "created", "state", "decided", "decided_by", "note"
+        return [{**dict(zip(names, row, strict=True)), "budget": json.loads(row[3])} for row in rows]
+
+    def decide(self, dataset: str, number: int, state: str, *, by: str, note: str) -> dict[str, Any]:
+        """Close an open request, once."""
+        found = self.requests(dataset, number=number)
+        if not found:
+            raise NotFound(f"there is no request {number}")
+        _, changed = self._write(
+            "UPDATE requests SET state = ?, decided = ?, decided_by = ?, note = ? WHERE id = ? AND state = 'open'",
+            state,
+            _now(),
+            by,
+            note,
+            number,
+        )
+        if not changed:
+            raise RequestError(f"request {number} was decided before: {found[0]['state']}")
+        return self.requests(dataset, number=number)[0]
+
+
+_SELECT = "SELECT id, name, role, datasets, tables, withheld, created, expires, used, revoked FROM tokens"
+
+
+def read_name(value: object, parameter: str = "name", *, most: int = _LONGEST) -> str:
+    """Return a name of 1 to 200 printable characters, or refuse."""
+    name = plain_text(value, parameter, f"text of 1 to {most} printable characters", least=1)
+    if len(name) > most or not name.isprintable() or name != name.strip():
+        raise BadParameter(parameter, name, f"text of 1 to {most} printable characters, without spaces at its ends")
+    return name
+
+
+def _texts(values: Sequence[str]) -> list[str]:
+    return [read_name(one, "names") for one in listed(values, "names", "a list of names")]
+
+
+def _hash(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()
+
+
+def _facts(row: tuple[Any, ...]) -> TokenFacts:
+    number, name, role, datasets, tables, withheld, created, expires, used, revoked = row
+    kind: Role = read_role(role)
+    until = None if expires is None else datetime.datetime.fromisoformat(expires)
+    sets, about = (None if one is None else tuple(json.loads(one)) for one in (datasets, tables))
+    identity = Identity(name, kind, number, sets, about, tuple(json.loads(withheld)), until)
+    return TokenFacts(number, identity, created, used, revoked)
+
+
+def _question(row: tuple[Any, ...]) -> AskedQuestion:
+    identifier, dataset, account, operation, body, moment, created = row
+    return AskedQuestion(
+        identifier, dataset, account, operation, json.loads(body), datetime.datetime.fromisoformat(moment), created
+    )
