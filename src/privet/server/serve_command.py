@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 from pathlib import Path
@@ -35,6 +36,7 @@ def _named(given: tuple[str, ...]) -> dict[str, Path]:
 @click.option("--behind-proxy", is_flag=True, help="A proxy on this computer ends TLS, and nobody else can connect.")
 @click.option("--accounts", type=click.Path(path_type=Path), help="The accounts file. [default: beside the ledger]")
 @click.option("--demo", is_flag=True, help="Serve a made-up hospital, with three accounts.")
+@click.option("--json", "as_json", is_flag=True, help="Print the addresses as JSON.")
 def command(
     configs: tuple[str, ...],
     host: str,
@@ -46,8 +48,11 @@ def command(
     behind_proxy: bool,
     accounts: Path | None,
     demo: bool,
+    as_json: bool,
 ) -> None:
-    """Answer questions over HTTP, each charged to the account that asks. Tokens come from `privet token add`.
+    """Answer analysts over HTTP, each charged to their own account.
+
+    Tokens come from `privet token add`.
 
     \b
     Example:
@@ -67,7 +72,7 @@ def command(
             from .demo_server import make_demo
 
             folder = Path(tempfile.mkdtemp(prefix="privet-demo-"))
-            click.echo("making up a hospital of a million rows ...")
+            click.echo("making up a hospital of a million rows ...", err=True)
             config, tokens = make_demo(folder)
             datasets, custodian_port = {"hospital": config}, 8444 if custodian_port is None else custodian_port
         else:
@@ -87,6 +92,9 @@ def command(
         )
 
         def started() -> None:
+            if as_json:
+                click.echo(json.dumps({"urls": list(server.urls), "tokens": tokens}))
+                return
             for who, url in zip(("analysts", "custodian and auditor"), server.urls, strict=False):
                 click.echo(f"{who}: {url}")
             for name, token in tokens.items():

@@ -55,7 +55,7 @@ def _opened(config: Path, accounts: Path | None) -> Iterator[TokenStore]:
 
 @click.group("token")
 def command() -> None:
-    """Make, list and revoke the tokens with which people reach a server.
+    """Make, list and revoke the tokens of a server's accounts.
 
     \b
     Example:

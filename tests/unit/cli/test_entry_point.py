@@ -134,19 +134,19 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_a_package_above_registers_a_command_that_the_command_line_does_not_import(folder: Path) -> None:
-    install(folder, "above", {"serve": "above_module:serve"}, SERVE)
+    install(folder, "above", {"uphold": "above_module:serve"}, SERVE)
     assert CliRunner().invoke(cli.main, ["budget", "--help"]).exit_code == 0
     assert "above_module" not in sys.modules
-    assert "serve" not in cli.COMMANDS
+    assert "uphold" not in cli.COMMANDS
     shown = CliRunner().invoke(cli.main, ["--help"])
     assert "Answer questions over HTTP." in shown.stdout
-    ran = CliRunner().invoke(cli.main, ["serve", "--port", "80"])
+    ran = CliRunner().invoke(cli.main, ["uphold", "--port", "80"])
     assert (ran.exit_code, ran.stdout) == (0, "listening on 80\n")
 
 
 def test_errors_of_a_registered_command_are_messages_and_statuses_as_well(folder: Path) -> None:
-    install(folder, "above", {"serve": "above_module:serve"}, SERVE)
-    result = CliRunner().invoke(cli.main, ["serve", "--port", "0"])
+    install(folder, "above", {"uphold": "above_module:serve"}, SERVE)
+    result = CliRunner().invoke(cli.main, ["uphold", "--port", "0"])
     assert (result.exit_code, result.stdout) == (2, "")
     assert "port" in result.stderr
 
@@ -171,8 +171,8 @@ def test_no_package_replaces_a_command(folder: Path) -> None:
 def test_a_registered_command_that_cannot_be_loaded_is_refused_and_help_still_works(
     folder: Path, place: str, module: str, reason: str
 ) -> None:
-    install(folder, "above", {"serve": place}, module)
-    result = CliRunner().invoke(cli.main, ["serve"])
+    install(folder, "above", {"uphold": place}, module)
+    result = CliRunner().invoke(cli.main, ["uphold"])
     assert result.exit_code == 2
     assert reason in result.stderr
     assert "17" not in result.output
@@ -182,17 +182,17 @@ def test_a_registered_command_that_cannot_be_loaded_is_refused_and_help_still_wo
 
 
 def test_a_command_that_two_packages_register_is_refused(folder: Path) -> None:
-    install(folder, "above", {"serve": "above_module:serve"}, SERVE)
-    install(folder, "beside", {"serve": "beside_module:serve"}, SERVE)
-    result = CliRunner().invoke(cli.main, ["serve"])
+    install(folder, "above", {"uphold": "above_module:serve"}, SERVE)
+    install(folder, "beside", {"uphold": "beside_module:serve"}, SERVE)
+    result = CliRunner().invoke(cli.main, ["uphold"])
     assert result.exit_code == 2
     assert "above_module:serve and beside_module:serve" in result.stderr
     assert {"above_module", "beside_module"}.isdisjoint(sys.modules)
 
 
 def test_names_that_could_move_a_cursor_are_not_listed(folder: Path) -> None:
-    install(folder, "above", {"ser\x1bve": "above_module:serve", "Serve It": "above_module:serve"}, SERVE)
-    assert cli.registered().keys() <= {"stream", "survey"}  # which Privet registers itself
+    install(folder, "above", {"uph\x1bold": "above_module:serve", "Uphold It": "above_module:serve"}, SERVE)
+    assert cli.registered().keys() <= {"serve", "stream", "survey", "token"}  # which Privet registers itself
 
 
 def test_what_help_tells_of_commands_of_higher_packages_is_what_they_tell() -> None:
