@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from privet.config.declared import Config
+from privet.config.engine_kinds import open_engine
 from privet.config.reading import read_config
-from privet.config.sessions import LateEngine, account_of, needed_tables, open_engine, open_ledger
+from privet.config.sessions import LateEngine, account_of, needed_tables, open_ledger
 from privet.config.tables import views_about
 from privet.core.budget import Budget
 from privet.core.errors import BadParameter, NotFound, RequestError, UnknownName
