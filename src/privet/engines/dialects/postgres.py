@@ -83,7 +83,7 @@ class PostgresDialect(Dialect):
         return f"(CAST({x} AS bigint) / CAST({y} AS bigint))"  # of numerics, / would not cut
 
     def block(self, place: str, bits: int) -> str:
-        return f"{place} >> {bits}"
+        return f"(CAST({place} AS bigint) >> {bits})"
 
     def root_guess(self, sql: str) -> str:
         return f"CAST(floor(sqrt(CAST({sql} AS float8))) AS bigint)"

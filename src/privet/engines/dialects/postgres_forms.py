@@ -431,7 +431,10 @@ def _format_date(bind: Bind, name: str, several: Several, safe: bool) -> str:
     moment = as_moment(several[0].sql, several[0].kind)
 
     def body(x: str) -> str:
-        made = [f"to_char({x}, '{_SIGNS[part]}')" if part in _SIGNS else text(part) for part in parts]
+        made = [
+            f"to_char({x}, '{_SIGNS[part]}')" if part in _SIGNS else text("%" if part == "%%" else part)
+            for part in parts
+        ]
         known = f"CASE WHEN {x} IS NOT NULL THEN {' || '.join(made) or text('')} END"
         return f'({known} COLLATE "C")'
 

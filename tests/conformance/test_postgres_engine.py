@@ -1,0 +1,196 @@
+"""PostgreSQL gives the same exact sums as the oracle and DuckDB, over random tables full of trouble."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from postgres_world import PostgresWorld, with_source
+from privet.core import schema
+from privet.core.errors import RequestError, Unsupported
+from privet.core.expression import Call, ColumnRef
+from privet.core.scan import Discovery, Largest, Near, Norm, Once, Scan, Sizes, Truncate
+from privet.core.unit import Person, Rows
+from privet.engines.duckdb.engine import DuckDB
+from privet.engines.postgres.postgres_engine import PostgresEngine
+from privet.engines.postgres.reader_address import Postgres
+from privet.engines.scan_sql.dialect import identifier
+from privet.testing import Memory, check_engine
+
+pa = pytest.importorskip("pyarrow")
+sys.path.insert(0, str(Path(__file__).parent))
+
+from test_engines import (  # noqa: E402
+    ARROW,
+    COLUMNS,
+    COUNT,
+    PLACED,
+    ROWS,
+    SHIFT,
+    SHOP,
+    answer,
+    scans,
+    taken_together,
+    value_scans,
+    without_nothing,
+)
+
+EXAMPLES = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@pytest.fixture(scope="module")
+def world(postgres) -> Iterator[PostgresWorld]:
+    made = PostgresWorld(postgres)
+    yield made
+    made.close()
+
+
+class Kept:
+    """One table for each unit, whose rows change from example to example."""
+
+    def __init__(self, world: PostgresWorld) -> None:
+        self.world = world
+        self.engines: dict[Any, PostgresEngine] = {}
+        self.names: dict[Any, str] = {}
+
+    def filled(self, rows: list[dict[str, Any]], unit: Any) -> tuple[PostgresEngine, Memory]:
+        table = schema.Table(rows, unit=unit, columns=COLUMNS, contribution=schema.Contribution(groups=1, rows=1))
+        if unit not in self.engines:
+            stored = self.world.load("t", with_source(table, []))
+            self.names[unit] = stored.source.table
+            self.engines[unit] = Postgres(self.world.url).over({"t": stored})
+        self.world.run(f"TRUNCATE {identifier(self.names[unit])}")
+        with self.world.owner.cursor().copy(f"COPY {identifier(self.names[unit])} FROM STDIN") as copy:
+            for row in rows:
+                copy.write_row([row[column] for column in COLUMNS])
+        return self.engines[unit], Memory({"t": table})
+
+
+@pytest.fixture(scope="module")
+def kept(world: PostgresWorld) -> Iterator[Kept]:
+    made = Kept(world)
+    yield made
+    for engine in made.engines.values():
+        engine.close()
+
+
+def test_every_law_of_engines_holds(world):
+    report = check_engine(world.engine, tables=4)
+    assert len(report.held) >= 10
+
+
+@EXAMPLES
+@given(rows=ROWS, asked=st.lists(scans(), min_size=3, max_size=6))
+def test_postgres_gives_what_the_oracle_and_duckdb_give(kept, rows, asked):
+    unit = asked[0].schema.unit
+    engine, oracle = kept.filled(rows, unit)
+    keep = {"unit": unit, "columns": COLUMNS, "contribution": schema.Contribution(groups=1, rows=1)}
+    with DuckDB({"t": schema.Table(pa.Table.from_pylist(rows, schema=ARROW), **keep)}, threads=1) as other:
+        for scan in asked:
+            engine.check(scan)
+            got, expected, third = (answer(one, scan) for one in (engine, oracle, other))
+            if scan.discovery is None:
+                got, expected, third = (without_nothing(one) for one in (got, expected, third))
+            assert got == expected == third, scan
+            assert all(type(number) is int for sums in got.values() for number in sums)
+
+
+@EXAMPLES
+@given(rows=ROWS, data=st.data(), unit=st.sampled_from([Rows(), Person("who")]))
+def test_postgres_counts_as_many_different_values_as_the_oracle(kept, rows, data, unit):
+    engine, oracle = kept.filled(rows, unit)
+    for scan in data.draw(st.lists(value_scans(unit), min_size=3, max_size=6)):
+        try:
+            engine.check(scan)
+        except Unsupported:
+            assert "lower" in repr(scan)
+            continue
+        assert answer(engine, scan) == answer(oracle, scan), scan
+
+
+@EXAMPLES
+@given(rows=ROWS, asked=st.lists(scans().filter(lambda one: one.keys), min_size=3, max_size=6), limit=st.integers(1, 6))
+def test_postgres_bounds_the_largest_cells_of_a_unit_as_the_oracle_does(kept, rows, asked, limit):
+    engine, oracle = kept.filled(rows, Person("who"))
+    for one in asked:
+        facts = replace(one.schema, unit=Person("who"))
+        scan = replace(one, schema=facts, bounding=Largest(limit, SHIFT), discovery=None)
+        assert without_nothing(answer(engine, scan)) == without_nothing(answer(oracle, scan)), scan
+
+
+@EXAMPLES
+@given(
+    rows=ROWS,
+    order=st.sampled_from([1, 2]),
+    limit=st.integers(1, 12),
+    of=st.sampled_from(["norm", "lost"]),
+    keyed=st.booleans(),
+)
+def test_postgres_counts_units_by_size_as_the_oracle_does(kept, rows, order, limit, of, keyed):
+    engine, oracle = kept.filled(rows, Person("who"))
+    facts = schema.Schema(unit=Person("who"), columns=COLUMNS)
+    edges = (0, 1, 3, 100, 2**SHIFT)
+    scan = Scan("t", facts, None, (SHOP,) if keyed else (), (COUNT,), Norm(order, limit, SHIFT), sizes=Sizes(of, edges))
+    assert answer(engine, scan) == answer(oracle, scan)
+
+
+@pytest.mark.parametrize("inline", [16, 0])
+@EXAMPLES
+@given(
+    rows=ROWS,
+    asked=st.lists(scans(), min_size=2, max_size=4),
+    placed=st.sampled_from(PLACED),
+    share=st.sampled_from([None, Fraction(0), Fraction(1, 3), Fraction(1)]),
+    window=st.tuples(st.integers(-1, 4), st.integers(-1, 4), st.integers(1, 3)),
+)
+def test_postgres_counts_by_place_what_the_oracle_counts(kept, inline, rows, asked, placed, share, window):
+    engine, oracle = kept.filled(rows, asked[0].schema.unit)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("privet.engines.scan_sql.statement._INLINE", inline)
+        for one in asked:
+            bounding = replace(one.bounding, order=1) if isinstance(one.bounding, Norm) else one.bounding
+            weight, (below, above, bits) = 2**SHIFT if isinstance(bounding, Norm) else 1, window
+            near = None if share is None else Near(share, max(1, below * weight), max(1, above * weight), bits)
+            scan = replace(one, sums=(), discovery=None, distinct=False, bounding=bounding, places=placed, near=near)
+            got, exact = (
+                {cell: (list(where), list(weights)) for cell, (where, weights) in found.scan(scan)._places.items()}
+                for found in (engine, oracle)
+            )
+            if near is not None:
+                exact = {cell: taken_together(*counts, near) for cell, counts in exact.items()}
+            assert got == exact, scan
+
+
+def test_a_unit_over_the_bound_keeps_no_more_than_it_may(kept):
+    rows = [
+        dict.fromkeys(COLUMNS) | {"who": who, "shop": f"s{shop}", "age": 1}
+        for who in (1, 2)
+        for shop in range(9)
+        for _ in range(4)
+    ]
+    engine, _ = kept.filled(rows, Person("who"))
+    facts = schema.Schema(unit=Person("who"), columns=COLUMNS)
+    for keys, expected in (((SHOP,), 3 * 2), ((), 2)):
+        found = answer(engine, Scan("t", facts, None, keys, (COUNT,), Truncate(3, 2)))
+        assert sum(sums[0] for sums in found.values()) == 2 * expected
+    for bounding in (Norm(2, 5, SHIFT), Truncate(6, 3)):
+        for order, share in ((0, 128), (1, 128 // 4), (2, 64)):
+            found = answer(engine, Scan("t", facts, None, (SHOP,), (COUNT,), bounding, Discovery(4, order, SHIFT)))
+            assert sum(sums[1] for sums in found.values()) == 2 * 4 * share
+
+
+def test_a_function_that_postgres_lacks_is_refused_by_name_before_anything_is_read(kept):
+    engine, _ = kept.filled([], Rows())
+    facts = schema.Schema(unit=Rows(), columns=COLUMNS)
+    for function in ("lower", "upper"):
+        where = Call("equal", (Call(function, (ColumnRef("shop"),)), ColumnRef("shop")))
+        with pytest.raises(RequestError, match=f"PostgreSQL has no {function.upper()}"):
+            engine.check(Scan("t", facts, where, (), (COUNT,), Once()))
