@@ -33,6 +33,8 @@ _HOME = {
     "OptimalKeys": "mechanisms",
     "PermuteAndFlip": "mechanisms",
     "Person": "core.unit",
+    "Postgres": "engines.postgres.reader_address",
+    "PostgresTable": "engines.postgres.stored_tables",
     "PrivetError": "core.errors",
     "PublicTable": "core.schema",
     "Pure": "core.budget",

@@ -10,6 +10,8 @@ from .core.schema import Contribution, PublicTable, Table, boolean, category, da
 from .core.sensitivity import Sensitivity, sensitivity_by_enumeration
 from .core.unit import Link, Person, Rows, Window
 from .engines.duckdb.sources import DatabaseTable
+from .engines.postgres.reader_address import Postgres
+from .engines.postgres.stored_tables import PostgresTable
 from .ledger.sqlite import SqliteLedger
 from .mechanisms import (
     AboveThreshold,
@@ -79,6 +81,8 @@ __all__ = [
     "OptimalKeys",
     "PermuteAndFlip",
     "Person",
+    "Postgres",
+    "PostgresTable",
     "PrivetError",
     "PublicTable",
     "Pure",

@@ -22,6 +22,7 @@ from privet.core.links import followed
 from privet.core.schema import ColumnFacts, Schema, Table
 from privet.core.unit import Nobody, Person, Rows, Window, person_column
 from privet.engines.duckdb.sources import DatabaseTable, paths_at
+from privet.engines.postgres.stored_tables import PostgresTable
 from privet.engines.scan_sql.row_values import LITTLE, Excess
 
 from .declared import Config, check_config
@@ -123,6 +124,8 @@ def fingerprint(key: bytes, name: str, table: Table) -> str:
     Guarantee: a pseudorandom function of the files, so that without the key two tables cannot be told apart by it.
     """
     source = table.source
+    if isinstance(source, PostgresTable):
+        raise RequestError(f"table {name!r} is in PostgreSQL, and only files have fingerprints; change its version")
     patterns = [source.path] if isinstance(source, DatabaseTable) else [source] if isinstance(source, str) else source
     paths = sorted(path for pattern in patterns for path in paths_at(str(pattern)))  # type: ignore[attr-defined]
     if not paths:

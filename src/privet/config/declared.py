@@ -20,6 +20,7 @@ from privet.core.numbers import open_probability, positive, whole
 from privet.core.schema import PublicTable, Table
 from privet.engines.duckdb.engine import MEMORY_LIMIT, TIMEOUT
 from privet.engines.duckdb.sources import SUPPORTED
+from privet.engines.postgres.reader_address import WORK_MEM
 from privet.ledger.entries import Time
 from privet.ledger.limits import KEYS_SHARE
 
@@ -152,7 +153,8 @@ class Analyst:
 class EngineLimits:
     """Public constants of the engine: memory, threads (None: all of the machine's) and seconds for one scan.
 
-    `kind` is the engine, DuckDB if left out.
+    `kind` is the engine, DuckDB if left out; tables in PostgreSQL also need the `url` of the server, and perhaps a
+    `password_file`. There, `work_mem` is the memory of one sort or hash.
     `scans` is the number of scans that run at once; None: as many as the machine has processors.
     `time_step` is the grid of seconds on which fresh answers are handed over; None: as soon as they are there.
 
@@ -166,7 +168,10 @@ class EngineLimits:
     scans: int | None = None
     timeout: Fraction = Fraction(TIMEOUT)
     time_step: Fraction | None = None
-    kind: Literal["duckdb"] = "duckdb"
+    kind: Literal["duckdb", "postgres"] = "duckdb"
+    url: str | None = field(default=None, repr=False)
+    password_file: Path | None = None
+    work_mem: str = WORK_MEM
 
     def __post_init__(self) -> None:
         read_fields(self)

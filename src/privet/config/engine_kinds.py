@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+from privet.core.errors import RequestError
 from privet.core.relation import Relation
 from privet.core.scan import Scan, SealedSums
 from privet.core.schema import Table
 from privet.engines.duckdb.engine import DuckDB
 from privet.engines.duckdb.inspection import Inspected, inspect
+from privet.engines.postgres.custodian_look import inspect_tables
+from privet.engines.postgres.reader_address import SCANS, Postgres
 from privet.engines.scan_sql.row_values import Excess
 
 from .declared import Config, EngineLimits
@@ -58,7 +61,26 @@ def _inspected(tables: Tables, limits: EngineLimits) -> Mapping[str, Inspected]:
     return {name: inspect(name, table) for name, table in tables.items()}
 
 
-ENGINES: Mapping[str, EngineKind] = {"duckdb": EngineKind(_duckdb, _inspected)}
+def address_of(limits: EngineLimits) -> Postgres:
+    """Return the server that a file names."""
+    if limits.url is None:
+        raise RequestError('[engine] of the kind "postgres" needs the url of the server')
+    scans = SCANS if limits.scans is None else limits.scans
+    return Postgres(limits.url, limits.password_file, limits.timeout, scans, limits.work_mem)
+
+
+def _postgres(tables: Tables, limits: EngineLimits) -> OpenedEngine:
+    return address_of(limits).over(tables)
+
+
+def _looked_at(tables: Tables, limits: EngineLimits) -> Mapping[str, Inspected]:
+    return inspect_tables(address_of(limits), tables)
+
+
+ENGINES: Mapping[str, EngineKind] = {
+    "duckdb": EngineKind(_duckdb, _inspected),
+    "postgres": EngineKind(_postgres, _looked_at),
+}
 """Every kind of engine, by the word for it."""
 
 

@@ -16,6 +16,7 @@ from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import BadParameter, RequestError, raise_alone
 from privet.core.given import alike
 from privet.core.numbers import positive, read_seconds, whole
+from privet.engines.postgres.reader_address import has_password, read_work_mem
 from privet.execution.pace import read_step
 from privet.ledger.codec import read_head
 from privet.ledger.limits import KEYS_SHARE
@@ -178,7 +179,7 @@ def _config(root: Section, file: Path) -> Config | None:
     rules = read_rules(root)
     declared = root.data["tables"] if isinstance(root.data.get("tables"), dict) else {}
     analysts = read_analysts(root, declared, None if rules is None else rules.budget)
-    engine = _engine(root)
+    engine = _engine(root, folder)
     ledger = _ledger(root, folder)
     fingerprint = root.section("fingerprint", '[fingerprint] with key = "fingerprint.key"')
     key_file = None
@@ -201,7 +202,7 @@ def _config(root: Section, file: Path) -> Config | None:
     )
 
 
-def _engine(root: Section) -> EngineLimits:
+def _engine(root: Section, folder: Path) -> EngineLimits:
     section = root.section("engine", '[engine] with memory_limit = "4GB"')
     if section is None:
         return EngineLimits()
@@ -213,9 +214,35 @@ def _engine(root: Section) -> EngineLimits:
         timeout=section.read("timeout", _seconds, positive(usual.timeout, "timeout")),
         time_step=section.read("time_step", read_step, None),
         kind=section.read("kind", _engine_kind, usual.kind),
+        url=section.read("url", _server, None),
+        password_file=section.read("password_file", path_in(folder, "password_file"), None),
+        work_mem=section.read("work_mem", read_work_mem, usual.work_mem),
     )
+    _of_kind(section, made)
     section.finish()
     return made
+
+
+_OF_POSTGRES = ("url", "password_file", "work_mem")
+_OF_DUCKDB = ("memory_limit", "threads")
+
+
+def _of_kind(section: Section, made: EngineLimits) -> None:
+    """Refuse what the engine of this kind would not look at, and what it cannot do without."""
+    others = _OF_DUCKDB if made.kind == "postgres" else _OF_POSTGRES
+    for name in others:
+        if section.has(name):
+            section.problem(name, f'is no setting of an engine of the kind "{made.kind}"; leave it out')
+    if made.kind == "postgres" and made.url is None and not section.has("url"):
+        section.problem("url", 'is missing: the address of the server, such as "postgresql://reader@db/hospital"')
+
+
+def _server(value: object) -> str:
+    """Return the address of a server; a password does not belong into a file that many read."""
+    if has_password(value):
+        allowed = "an address without a password: set PGPASSWORD, or name a password_file, or use ~/.pgpass"
+        raise BadParameter("url", "an address with one", allowed)
+    return str(value)
 
 
 def _engine_kind(value: object) -> Any:

@@ -16,6 +16,7 @@ from privet.core.schema import AUTO, DEFAULT_ROWS, MOST_EACH, PUBLIC_ROWS, Colum
 from privet.core.sensitivity import Neighbors
 from privet.core.unit import Link, Person, Rows, Unit, Window, unit_columns
 from privet.engines.duckdb.sources import DatabaseTable
+from privet.engines.postgres.stored_tables import PostgresTable
 from privet.query.nodes import PrivateRows
 from privet.query.sql.parse import MOST_CHARACTERS, parse_view
 
@@ -195,8 +196,11 @@ def _source(folder: Path) -> Callable[[object], object]:
             return tuple(pattern(one) for one in value)
         if isinstance(value, dict):
             known = {"database", "table", "schema"}
-            if not {"database", "table"} <= value.keys() <= known:
+            if not {"table"} <= value.keys() <= known:
                 raise BadParameter("source", value, '{ database = "hospital.duckdb", table = "visits" }')
+            if "database" not in value:
+                place = f"{text('schema')(value['schema'])}." if "schema" in value else ""
+                return PostgresTable(f"{place}{text('table')(value['table'])}")
             path = path_in(folder, "database")(value["database"])
             name, place = text("table")(value["table"]), text("schema")(value.get("schema", "main"))
             return DatabaseTable(str(path), name, place)

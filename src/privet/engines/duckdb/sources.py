@@ -462,6 +462,11 @@ def _frame(name: str, source: object, schema: Schema) -> Any:
     package = type(source).__module__.split(".")[0]
     kind = type(source).__name__
     frame: Any = source
+    if kind == "PostgresTable":
+        raise RequestError(
+            f"table {name!r} is in PostgreSQL, and this session's engine is DuckDB: all tables of a session have one "
+            f"engine; pass engine=Postgres(url), and name every table by PostgresTable"
+        )
     if package == "pandas" and kind == "DataFrame":
         named = [level for level in frame.index.names if level is not None]
         return frame.reset_index() if named else frame  # the engine does not look at an index

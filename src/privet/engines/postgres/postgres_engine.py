@@ -9,6 +9,7 @@ import contextlib
 import os
 import secrets
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -85,6 +86,7 @@ class ServerLanes:
         self._free = threading.Semaphore(self._most)
         self._changing = threading.Lock()
         self._idle: list[Any] = []
+        self._closing = weakref.finalize(self, _close_all, self._idle, self._process)
 
     def take(self) -> Lent:
         """Return a connection for this thread; raise `EngineError` once they are closed, or where there is none."""
@@ -119,10 +121,14 @@ class ServerLanes:
         if os.getpid() != self._process:
             return
         with self._changing:
-            idle, self._idle = self._idle, []
-        for connection in idle:
-            with contextlib.suppress(Exception):
-                connection.close()
+            _close_all(self._idle, self._process)
+
+
+def _close_all(connections: list[Any], process: int) -> None:
+    """Close connections, unless this is a forked child: they are its parent's."""
+    while connections and os.getpid() == process:
+        with contextlib.suppress(Exception):
+            connections.pop().close()
 
 
 class PostgresEngine:
@@ -362,9 +368,14 @@ def _execute(connection: Any, sql: str, parameters: Sequence[Any]) -> Rows:
 
 def _parse(connection: Any, sql: str) -> None:
     """Let the server parse a statement; raise where it cannot."""
+    pq = driver().pq
     found = connection.pgconn.prepare(b"", sql.encode())
-    if found.status != driver().pq.ExecStatus.COMMAND_OK:
+    if found.status == pq.ExecStatus.COMMAND_OK:
+        return
+    state = found.error_field(pq.DiagnosticField.SQLSTATE) or b""
+    if state[:2] in (b"42", b"0A", b"54"):  # of the statement itself: not of a lock, of time, or of the connection
         raise Unsupported("PostgreSQL cannot run what this asks for; ask in another way, or with another engine")
+    raise EngineError()
 
 
 def _whole_loader() -> Any:

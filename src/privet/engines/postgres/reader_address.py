@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
@@ -30,6 +31,7 @@ WORK_MEM = "64MB"
 
 _ALLOWED = "an address such as postgresql://reader@db.example.org/hospital"
 _CONNECTING = 10
+_SIZE = re.compile(r"[1-9][0-9]{0,5}(kB|MB|GB)")
 
 
 def driver() -> Any:
@@ -81,9 +83,7 @@ class Postgres:
             given.path(self.password_file, "password_file", "the path of a file with a password")
         read_seconds(self.timeout, "timeout")
         whole(self.scans, "scans", least=1, most=MOST_SCANS)
-        number, unit = self.work_mem[:-2] if isinstance(self.work_mem, str) else "", str(self.work_mem)[-2:]
-        if not number.isascii() or not number.isdigit() or unit not in ("kB", "MB", "GB") or len(number) > 9:
-            raise BadParameter("work_mem", self.work_mem, "a size such as '64MB'")
+        read_work_mem(self.work_mem)
 
     def over(self, tables: Mapping[str, Table]) -> PostgresEngine:
         """Return an engine over tables of this server, which whoever asked for it closes."""
@@ -149,7 +149,14 @@ def read_options(value: object, parameter: str = "url") -> dict[str, Any]:
     return options
 
 
-def has_password(url: str) -> bool:
+def read_work_mem(value: object) -> str:
+    """Return how much memory a sort or hash may take."""
+    if not isinstance(value, str) or not _SIZE.fullmatch(value):
+        raise BadParameter("work_mem", value, "a size such as '64MB'")
+    return value
+
+
+def has_password(url: object) -> bool:
     """Return whether an address contains a password."""
     return "password" in read_options(url)
 
