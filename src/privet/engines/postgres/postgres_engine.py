@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 from privet.core.errors import BadParameter, EngineError, InvariantError, RequestError, Unsupported, raise_alone
@@ -34,7 +36,7 @@ from privet.engines.scan_sql.row_values import (
 from privet.engines.scan_sql.statement import Statement, write_scan
 from privet.query.shape import schema_of
 
-from .reader_address import Postgres, driver
+from .reader_address import Postgres, connect, driver
 from .stored_tables import columns_sql, source_of, stored_table
 
 Result = TypeVar("Result")
@@ -153,7 +155,7 @@ class PostgresEngine:
         }
         settings = {**_SETTINGS, **limits}
         self._begin = "; ".join([BEGIN, *(f"SET LOCAL {name} = {value}" for name, value in settings.items())])
-        self._lanes = ServerLanes(address.scans, address.connect)
+        self._lanes = ServerLanes(address.scans, partial(connect, address))
         self._local = threading.local()
         self._relations: dict[str, str] = {}
         self._views: dict[str, str] = {}
@@ -311,7 +313,8 @@ class PostgresEngine:
         return self._run(*self._whole(sql, names, parameters or {}))
 
     def _fetch_any(self, sql: str) -> Rows:
-        return self._fetch(sql, [name for name in self._views if f"{self._relations[name]} " in f"{sql} "])
+        words = set(re.findall(r"\w+", sql))
+        return self._fetch(sql, [name for name in self._views if self._relations[name] in words])
 
     def _run(self, sql: str, parameters: Sequence[Any]) -> Rows:
         with self._transaction() as lent:

@@ -96,29 +96,30 @@ class Postgres:
         """Where it is, without a password."""
         return shown(read_options(self.url))
 
-    def connect(self) -> Connection[Any]:
-        """Return a new connection in autocommit mode; raise `RequestError` where there is none, without its reason.
-
-        What a server says when it refuses may quote anything; the custodian finds it in the server's log.
-        """
-        options = read_options(self.url)
-        if self.password_file is not None:
-            options["password"] = _password(self.password_file)
-        psycopg = driver()
-        try:
-            return cast("Connection[Any]", psycopg.connect(**options, autocommit=True, prepare_threshold=None))
-        except psycopg.Error:
-            raise_alone(
-                RequestError(
-                    f"PostgreSQL cannot be connected to at {shown(options)}: check that it runs there, that the role "
-                    f"and the database exist, the password (PGPASSWORD, or a password file), and the certificate"
-                )
-            )
-        except Exception:  # of the driver, for an odd address
-            raise_alone(EngineError())
-
     def __repr__(self) -> str:
         return f"Postgres({self.shown!r})"
+
+
+def connect(address: Postgres) -> Connection[Any]:
+    """Return a new connection in autocommit mode; raise `RequestError` where there is none, without its reason.
+
+    What a server says when it refuses may quote anything; the custodian finds it in the server's log.
+    """
+    options = read_options(address.url)
+    if address.password_file is not None:
+        options["password"] = _password(address.password_file)
+    psycopg = driver()
+    try:
+        return cast("Connection[Any]", psycopg.connect(**options, autocommit=True, prepare_threshold=None))
+    except psycopg.Error:
+        raise_alone(
+            RequestError(
+                f"PostgreSQL cannot be connected to at {shown(options)}: check that it runs there, that the role "
+                f"and the database exist, the password (PGPASSWORD, or a password file), and the certificate"
+            )
+        )
+    except Exception:  # of the driver, for an odd address
+        raise_alone(EngineError())
 
 
 def read_options(value: object, parameter: str = "url") -> dict[str, Any]:
