@@ -93,6 +93,7 @@ INSIDE = {
         "weights", "without_rows",
     },
     "TableDescription": {"draw"},
+    "Postgres": {"over"},
     "Progress": {"differs"},
     **{name: {"question", "check", "check_plan", "conclude"} for name in ("Hypothesis", *privet.study.__all__)},
     "Blocks": {"count", "identity", "name", "start", "until"},
@@ -101,7 +102,7 @@ INSIDE = {
     "BufferedSums": {*_OF_SUMS, "measure"},
 }  # fmt: skip
 """Methods by which results and releases ask a plan about its own parts, the command line has one drawn, and a stream
-goes on from its state; what a session asks a hypothesis: no caller has such parts to pass."""
+goes on from its state; what a session asks a hypothesis, or of a server: no caller has such parts to pass."""
 
 
 def documented() -> Iterator[tuple[str, str]]:
