@@ -204,15 +204,15 @@ def _axis(expression: Expression, members: Sequence[Counted], columns: Mapping[s
         if possible(*piece, facts):
             value = (points[piece],) if piece in points else ()
             found.setdefault((value, tuple(one.has(*piece) for one in regions)), []).append(piece)
+    # what is declared never to be NULL may be so all the same, and is counted by a question that does not name it
     missing = ((None,) if None in listed else (), tuple(one.null for one in regions))
-    if facts.nullable:
-        found.setdefault(missing, [])
+    found.setdefault(missing, [])
     rest = ((), (False,) * len(regions))
     if not free:
         found.pop(rest, None)
     ranks = {(value,): place for place, value in enumerate(listed)}
     order = sorted(found, key=lambda one: (one == rest, ranks.get(one[0], len(ranks)), found[one][:1], one[1]))
-    atoms = tuple(CellPiece(tuple(found[one]), facts.nullable and one == missing, *one) for one in order)
+    atoms = tuple(CellPiece(tuple(found[one]), one == missing, *one) for one in order)
     whole = bool(order) and order[-1] == rest
     conditions = []
     for atom in atoms[:-1] if whole else atoms:
