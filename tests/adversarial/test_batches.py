@@ -108,6 +108,14 @@ def test_many_questions_take_gaussian_noise_together_where_that_errs_less(sessio
     assert batch.plans[0].passes[0].measures[0].standard_deviation < alone / 2
 
 
+def test_weights_divide_the_whole_spend_where_noise_is_gaussian(session: Session) -> None:
+    several = [f"SELECT SUM(cost) FROM visits WHERE age > {age}" for age in range(60)]
+    batch = session.plan_all(several, epsilon=1, weights=[1 + place % 4 for place in range(60)])
+    noise = Composed(tuple(event for plan in batch.releases for one in plan.passes for event in one.noise_events))
+    assert {type(one.mechanism).__name__ for plan in batch.releases for one in plan.passes[0].measures} == {"Gaussian"}
+    assert 0.98 <= accounting.epsilon(noise, Fraction(99, 10**8)) <= 1
+
+
 def test_keys_that_are_found_share_the_delta_of_one_question(session: Session) -> None:
     other = NAMES.replace("FROM visits", "FROM visits WHERE age > 10")
     batch = session.plan_all([NAMES, other], epsilon=9)
