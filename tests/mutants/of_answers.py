@@ -517,7 +517,7 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "query.build:_refuse_inside",
-        "unit/test_several_releases.py::test_a_released_value_never_reaches_private_rows",
+        "unit/test_several_releases.py::test_a_value_that_is_not_released_first_is_refused_by_a_name_for_it",
         ("(asked.where, *asked.keys, *levels, *inside)", "(*asked.keys, *levels, *inside)"),
         ("(asked.where, *asked.keys, *levels, *inside)", "(asked.where, *levels, *inside)"),
         ("(asked.where, *asked.keys, *levels, *inside)", "(asked.where, *asked.keys, *levels)"),

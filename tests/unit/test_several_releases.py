@@ -14,6 +14,7 @@ from privet.core.errors import PrivetError, RequestError, Unsupported
 from privet.core.schema import Contribution, PublicTable, Table, category, integer, number, text
 from privet.core.unit import Person
 from privet.planner.groupings import Combined
+from privet.query.sql.parse import parse
 from privet.session import Session
 
 WARDS = ("heart", "lung", "skin")
@@ -189,6 +190,20 @@ def test_a_released_value_never_reaches_private_rows(sql: str) -> None:
         assert isinstance(refused.value, Unsupported)
         assert any(word in str(refused.value) for word in ("as a question of its own", "joined to private ones"))
         assert asked.history() == ()
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT COUNT(*) AS n, (SELECT AVG(cost) FROM visits) AS m FROM visits WHERE cost > m",
+        "SELECT COUNT(*) AS n, (SELECT AVG(cost) FROM visits) AS m FROM visits GROUP BY cost > m",
+        "SELECT (SELECT AVG(cost) FROM visits) AS m, SUM(cost - m) AS s FROM visits",
+        "SELECT (SELECT AVG(cost) FROM visits) AS m, COUNT(*) AS n FROM visits HAVING SUM(cost - m) > 0",
+    ],
+)
+def test_a_value_that_is_not_released_first_is_refused_by_a_name_for_it(sql: str) -> None:
+    with session() as asked, pytest.raises(Unsupported, match="as a question of its own"):
+        parse(sql, asked._catalog.schemas)
 
 
 @pytest.mark.parametrize(
