@@ -58,6 +58,7 @@ _HOME = {
     "bounds": "query.frame",
     "category": "core.schema",
     "col": "query.frame",
+    "connect": "remote.remote_session",
     "core": "core",
     "corr": "query.frame",
     "count": "query.frame",

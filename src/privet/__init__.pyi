@@ -55,6 +55,7 @@ from .query.frame import (
     when,
 )
 from .query.frame import sum as sum
+from .remote.remote_session import connect
 from .session import Session
 
 __version__: str
@@ -106,6 +107,7 @@ __all__ = [
     "bounds",
     "category",
     "col",
+    "connect",
     "core",
     "corr",
     "count",

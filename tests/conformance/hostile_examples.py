@@ -60,6 +60,7 @@ from privet.stream.w_event_kept import StreamLedger
 from privet.study.hypothesis import Hypothesis, TestPlan
 from privet.study.regression import RegressionPlan
 from privet.study.regression_table import Regression
+from served import Served, served
 
 Make = Callable[[], Any]
 
@@ -171,6 +172,14 @@ def receipt() -> Receipt:
 def config() -> Config:
     """Return a privet.toml, read."""
     return read_config(toml())
+
+
+@functools.cache
+def server() -> Served:
+    """Return a server that runs until the tests end."""
+    running = served(PLACE / "clinic")
+    atexit.register(running.__exit__, None, None, None)
+    return running.__enter__()
 
 
 @functools.cache
@@ -970,6 +979,9 @@ OWN: dict[str, tuple[Make, ...]] = {
     "privet.Blocks.origin": (lambda: "2025-01-01",),
     "privet.Blocks.through": (lambda: "2025-03-01",),
     "privet.Blocks.since": (lambda: "2025-02-01",),
+    "privet.connect.url": (lambda: server().url,),
+    "privet.connect.token": (lambda: server().tokens["ana"],),
+    "privet.connect.dataset": (lambda: "clinic",),
     "dbapi.connect.source": (lambda: session(), lambda: toml()),
     "dbapi.connect.token": (lambda: None,),
     **{f"Cursor.{method}.operation": (lambda: QUESTION,) for method in ("plan", "execute")},
