@@ -54,9 +54,7 @@ class HttpClient:
             raise RequestError("a token must not pass in clear text: the address must begin with https://")
         if not isinstance(token, str) or not token.isascii() or not token.isprintable():
             raise RequestError("token must be the text that `privet token add` printed")
-        if (
-            not token.strip().startswith("privet_") or len(token) > 200
-        ):
+        if not token.strip().startswith("privet_") or len(token) > 200:
             raise RequestError("token must be the text that `privet token add` printed, which begins with privet_")
         self._place, self._token, self._timeout = place, token.strip(), timeout
         self._local = threading.local()
