@@ -19,6 +19,7 @@ from .heavy_hitters import HeavyHitters
 from .hierarchical import HierarchicalHistogram
 from .hybrid import HybridMean
 from .laplace_mean import LaplaceMean
+from .map_projection import MapProjection
 from .mean_estimate import MeanEstimate
 from .mean_oracle import MeanOracle
 from .memo import Memo
@@ -60,6 +61,7 @@ __all__ = [
     "HybridMean",
     "KaryResponse",
     "LaplaceMean",
+    "MapProjection",
     "MarginalSurvey",
     "MeanEstimate",
     "MeanOracle",

@@ -1,4 +1,4 @@
-"""Noisy locations: independent two-sided geometric noise along both axes of an infinite grid of metres."""
+"""Noisy locations: noise on an infinite grid of metres, whose odds fall with the distance in one of two metrics."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ from privet import noise
 from privet.core.errors import BadParameter, BadValue, Unsupported
 from privet.core.event import Event
 from privet.core.given import choice, instance, listed, plain_text, set_fields
-from privet.core.numbers import Number, float_up, open_probability, positive, probability, rational, sqrt_up, whole
+from privet.core.numbers import Number, float_up, open_probability, positive, probability, rational, whole
+from privet.noise.planar import PlanarSampler
 
+from .lattice_law import LatticeLaw
+from .map_projection import MapProjection
 from .mean_estimate import MeanEstimate
 from .mean_oracle import numbers_of
 from .metric_promise import MetricPromise
@@ -30,6 +33,8 @@ Floats = NDArray[np.float64]
 _TAIL = 45
 _LEAST_EPSILON = Fraction(1, 100)
 _MOST_STEPS = 2**30
+_FARTHEST = 2**34
+_FINEST_ON_A_MAP = Fraction(1, 100)
 _HALF = 4
 _COVERS = ("reports", "population")
 
@@ -39,14 +44,15 @@ class PlanarLaplace(Randomizer):
     """Randomise a place, such that places near each other can hardly be told apart (geo-indistinguishability).
 
     Places are (x, y) in metres on a plane that everyone knows, within a declared box; those outside count as its
-    nearest point. Projecting degrees to metres is up to the survey: where a projection stretches distances by a
-    factor, the promise holds for stretched ones.
+    nearest point. With a `MapProjection` in the place of a box, they are (latitude, longitude) in degrees, and the
+    radius and the promise are about metres on the ground.
 
     Args:
-        box: the bounds (x low, y low, x high, y high), in metres.
+        box: the bounds (x low, y low, x high, y high), in metres, or a `MapProjection`.
         radius: the metres within which places are to be protected.
         epsilon: the largest loss between two places within this radius, at least 0.01.
         step: the metres between neighbouring points of the grid.
+        metric: `euclidean`, the planar Laplace law; or `manhattan`, independent noise along both axes.
         survey: a name; reports to a survey of another name are not accepted.
 
     Example:
@@ -56,37 +62,48 @@ class PlanarLaplace(Randomizer):
         >>> len(places.client.report((2_000, 3_000)))
         1
 
-    Guarantee: the `promise`: noise along either axis has odds proportional to exp(-rate step |k|) on all integers k,
-    wherever the place is; cutting what lies beyond the box and 45 scales of noise is post-processing.
+    Guarantee: the `promise`: noise v has odds proportional to exp(-rate step |v|) on all points of the lattice, in the
+    metric, wherever the place is; cutting what lies beyond the box and 45 scales of noise is post-processing.
     Cites: [ABCP13, geo-indistinguishability].
     """
 
     kind: ClassVar[str] = "planar Laplace"
     box: tuple[Fraction, Fraction, Fraction, Fraction]
-    rate: Fraction
-    step: Fraction
+    projection: MapProjection | None
+    promise: MetricPromise
+    """What a report promises: a loss for each metre. It is no epsilon."""
 
     def __init__(
-        self, box: Sequence[Number], *, radius: Number, epsilon: Number, step: Number = 10, survey: str = ""
+        self,
+        box: Sequence[Number] | MapProjection,
+        *,
+        radius: Number,
+        epsilon: Number,
+        step: Number = 10,
+        metric: str = "euclidean",
+        survey: str = "",
     ) -> None:
-        ends = [rational(one, "box") for one in listed(box, "box", "x low, y low, x high, y high, in metres")]
-        if len(ends) != 4 or not (ends[0] < ends[2] and ends[1] < ends[3]):
-            raise BadParameter("box", box, "x low, y low, x high, y high, in metres, the high ones above the low ones")
-        asked, within, grid = (
-            read_epsilon(epsilon, least=_LEAST_EPSILON),
-            positive(radius, "radius"),
-            positive(step, "step"),
-        )
-        # within the radius, |dx| + |dy| and what snapping adds are at most sqrt(2) radius + 2 step
-        rate = asked / (sqrt_up(2 * within**2) + 2 * grid)
-        set_fields(self, box=tuple(ends), rate=rate, step=grid, survey=plain_text(survey, "survey"))
-        if max(self._steps) + 2 * self.reach > _MOST_STEPS:
+        projection = box if isinstance(box, MapProjection) else None
+        ends = _box(box) if projection is None else projection.box
+        asked, within = read_epsilon(epsilon, least=_LEAST_EPSILON), positive(radius, "radius")
+        stretch = 1 if projection is None else Fraction(projection.stretch)
+        unit = MetricPromise(1, step, metric, stretch)
+        promise = MetricPromise(asked / unit.reach(within), step, metric, stretch)
+        set_fields(self, box=ends, projection=projection, promise=promise, survey=plain_text(survey, "survey"))
+        far = max(abs(end) for end in ends) / self.step  # beyond, floats could move a place to another point
+        fine = projection is not None and self.step < _FINEST_ON_A_MAP
+        if max(self._steps) + 2 * self.reach > _MOST_STEPS or far > _FARTHEST or fine:
             raise BadParameter("step", step, "larger, for a box and a radius of this size")
 
     @property
-    def promise(self) -> MetricPromise:
-        """What a report promises: a loss for each metre. It is no epsilon."""
-        return MetricPromise(self.rate, self.step)
+    def rate(self) -> Fraction:
+        """The loss for each metre on the plane."""
+        return self.promise.rate
+
+    @property
+    def step(self) -> Fraction:
+        """The metres between neighbouring points of the grid."""
+        return self.promise.step
 
     @property
     def event(self) -> Event:
@@ -141,13 +158,17 @@ class PlanarLaplace(Randomizer):
 
     @property
     def _told(self) -> list[Any]:
-        return [*written_odds((*self.box, self.rate, self.step)), self.survey]
+        corner = [] if self.projection is None else [self.projection.south, self.projection.west]
+        return [self.promise.metric, *written_odds((*self.box, self.rate, self.step, *corner)), self.survey]
 
     def _read(self, answers: Any, parameter: str = "answer") -> Any:
         """Return the nearest point of the grid for each place."""
         array = numbers_of(answers)
         if array is None or array.ndim not in (1, 2) or array.shape[-1] != 2:
-            raise BadValue(parameter, "something else", "two finite numbers (x, y), or a list of such pairs")
+            pair = "x, y" if self.projection is None else "latitude, longitude"
+            raise BadValue(parameter, "something else", f"two finite numbers ({pair}), or a list of such pairs")
+        if self.projection is not None:
+            array = self.projection.to_metres(array)
         found = np.zeros(array.shape[:-1], dtype=[("f0", np.int64), ("f1", np.int64)])
         for axis in range(2):
             low, most = float(self.box[axis]), self._steps[axis]
@@ -155,12 +176,17 @@ class PlanarLaplace(Randomizer):
         return found
 
     def _randomise(self, answers: Any, ids: Words) -> Bytes:
-        sides = []
+        sides, drawn = [], self._noise(len(answers))
         for axis in range(2):
-            moved = answers[f"f{axis}"] + noise.discrete_laplace(self.scale, len(answers))
+            moved = answers[f"f{axis}"] + drawn[:, axis]
             kept = np.clip(moved, -self.reach, self._steps[axis] + self.reach)
             sides.append(to_bytes(kept + self.reach, _HALF))
         return np.concatenate(sides, axis=1)
+
+    def _noise(self, count: int) -> Integers:
+        if self.promise.metric == "euclidean":
+            return PlanarSampler(1 / self.scale).fill(count)
+        return noise.discrete_laplace(self.scale, (count, 2))
 
     def _points(self, data: Bytes) -> tuple[Integers, Integers]:
         return from_bytes(data[:, :_HALF]) - self.reach, from_bytes(data[:, _HALF:]) - self.reach
@@ -171,7 +197,7 @@ class PlanarLaplace(Randomizer):
         return found
 
     def places(self, reports: Reports) -> Floats:
-        """Return the noisy places of reports, in metres, one in each row.
+        """Return the noisy places of reports, in metres or in degrees as they were given, one in each row.
 
         Args:
             reports: reports of this survey.
@@ -180,25 +206,22 @@ class PlanarLaplace(Randomizer):
         if reports.digest != self.digest or reports.data.shape[1] != self.width:
             raise BadParameter("reports", reports, "reports of this survey")
         sides = enumerate(self._points(reports.data))
-        return np.stack([float(self.box[axis]) + float(self.step) * side for axis, side in sides], 1)
+        points = np.stack([float(self.box[axis]) + float(self.step) * side for axis, side in sides], 1)
+        return points if self.projection is None else self.projection.to_degrees(points)
 
     def error(self, confidence: Number = 0.95) -> float:
-        """Return the metres within which a report lies of the place, with this probability.
+        """Return the metres on the plane within which a report lies of the place, with this probability.
 
         Args:
             confidence: the probability.
 
-        Guarantee: exact for the law of |dx| + |dy| on the grid, which is no less than the distance; half a step for
-        either axis is added.
+        Guarantee: no less than the quantile of the law on the grid; moving the place to the grid is added.
         """
-        level, a = float(open_probability(confidence, "confidence")), math.exp(-1 / float(self.scale))
-        # |dx| + |dy| = k for 4 k pairs, one for k = 0
-        total, far, weight = 0.0, 0, ((1 - a) / (1 + a)) ** 2
-        while True:
-            total += weight * (4 * far if far else 1) * a**far
-            if total >= level or far > 100 * self.reach:
-                return (far + 1) * float(self.step)
-            far += 1
+        return float(self.step) * self._law.error(float(open_probability(confidence, "confidence")))
+
+    @cached_property
+    def _law(self) -> LatticeLaw:
+        return LatticeLaw(self.promise.metric, float(self.scale))
 
     @property
     def _tally_shape(self) -> tuple[int, ...]:
@@ -211,10 +234,9 @@ class PlanarLaplace(Randomizer):
     def variance(self, n: int) -> float:
         """Return the variance of the mean of either coordinate among n people, in square metres.
 
-        Guarantee: exact for fixed places on the grid, up to what lies beyond 45 scales of noise.
+        Guarantee: that of fixed places on the grid, to a part in a million, up to what lies beyond 45 scales of noise.
         """
-        a = math.exp(-1 / float(self.scale))
-        return 2 * a / (1 - a) ** 2 * float(self.step) ** 2 / whole(n, "n", least=1)
+        return self._law.variance * float(self.step) ** 2 / whole(n, "n", least=1)
 
     def robustness(self, fraction: Number) -> float:
         """Return how many metres this fraction of liars, who may send any bytes, can move the mean of a coordinate.
@@ -227,7 +249,7 @@ class PlanarLaplace(Randomizer):
     def _estimate(
         self, tally: Integers, n: int, confidence: Number, covers: str, rejected: Mapping[str, int]
     ) -> dict[str, MeanEstimate]:
-        """Return the mean of both coordinates; intervals cover those who reported."""
+        """Return the mean of both coordinates, in metres or degrees; intervals cover those who reported."""
         from scipy.special import ndtri
 
         level = float(open_probability(confidence, "confidence"))
@@ -236,10 +258,28 @@ class PlanarLaplace(Randomizer):
         error = math.sqrt(self.variance(n))
         half = -float(ndtri((1 - level) / 2)) * error + float(self.step) / 2
         found = {}
+        middle = [float(self.box[axis]) + float(self.step) * int(tally[axis]) / n for axis in range(2)]
         for axis, name in enumerate(("x", "y")):
-            value = float(self.box[axis]) + float(self.step) * int(tally[axis]) / n
-            found[name] = MeanEstimate(value, value - half, value + half, error, n, level, covers, rejected)
+            value, unit = middle[axis], 1.0
+            if self.projection is not None:  # the projection is linear in either angle
+                name = ("longitude", "latitude")[axis]
+                here, there = (self.projection.to_degrees(point)[1 - axis] for point in (middle, _moved(middle, axis)))
+                value, unit = float(here), float(there - here)
+            ends = value - half * unit, value + half * unit
+            found[name] = MeanEstimate(value, *ends, error * unit, n, level, covers, rejected)
         return found
 
     def __repr__(self) -> str:
-        return f"PlanarLaplace({float(self.rate):.3g} a metre, step {float(self.step):g} m, {self.width} bytes)"
+        rate = f"{self.promise.metric}, {float(self.rate):.3g} a metre"
+        return f"PlanarLaplace({rate}, step {float(self.step):g} m, {self.width} bytes)"
+
+
+def _box(given: Any) -> tuple[Fraction, ...]:
+    ends = [rational(one, "box") for one in listed(given, "box", "x low, y low, x high, y high, in metres")]
+    if len(ends) != 4 or not (ends[0] < ends[2] and ends[1] < ends[3]):
+        raise BadParameter("box", given, "x low, y low, x high, y high, in metres, the high ones above the low ones")
+    return tuple(ends)
+
+
+def _moved(point: list[float], axis: int) -> list[float]:
+    return [side + (place == axis) for place, side in enumerate(point)]
