@@ -64,9 +64,7 @@ class MapProjection:
             raise BadParameter("east", east, "a longitude above the western one, both from -180 to 180 degrees")
         set_fields(self, **ends)
         if self.stretch > _MOST_STRETCH:
-            smaller = (
-                "nearer to south or to the equator, or west nearer to east: such a box distorts distances too much"
-            )
+            smaller = "nearer to south or to the equator, or west nearer to east: this distorts distances too much"
             raise BadParameter("north", north, smaller)
 
     @property

@@ -77,9 +77,7 @@ class MetricPromise:
 
     def __str__(self) -> str:
         factor = float_up(self.stretch if self.metric == "euclidean" else sqrt_up(2 * self.stretch**2))
-        ground = (
-            "" if self.stretch == 1 else f" on the ground, which the projection stretches by up to {self._percent},"
-        )
+        ground = "" if self.stretch == 1 else f" on the ground, stretched by up to {self._percent} by the projection,"
         return (
             f"two places within d metres{ground} are told apart with a loss of at most {float_up(self.rate):.3g} "
             f"({factor:.4g} d + {float_up(self._snapping):.4g}); this is no epsilon"

@@ -279,7 +279,7 @@ def test_places_in_degrees_are_protected_in_metres_on_the_ground() -> None:
     assert float(oracle.rate) * (town.stretch * 500 + 10 * math.sqrt(2)) == pytest.approx(2, rel=1e-4)
     assert oracle.promise.stretch == town.stretch
     assert "no epsilon" in str(oracle.promise)
-    assert "stretches by up to" in str(oracle.promise)
+    assert "stretched by up to" in str(oracle.promise)
     n = 4000
     truth = np.array([52.5, 13.4])
     reports = oracle.client.reports(np.tile(truth, (n, 1)))
