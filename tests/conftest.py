@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import settings
@@ -36,3 +36,9 @@ def durable_postgres() -> Iterator[postgres_server.PostgresServer]:
         yield server
     finally:
         server.remove()
+
+
+@pytest.fixture
+def ledger_address() -> Callable[[], str]:
+    """A function that returns the address of a new, empty ledger, in a server with fsync that tests share."""
+    return postgres_server.ledger_or_skip

@@ -16,7 +16,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from urllib.parse import quote
@@ -27,7 +27,7 @@ ADMIN = "custodian"
 
 def find_programs() -> Path | None:
     """Return the folder with `initdb` and `postgres`, of the newest version that is installed."""
-    folders = [Path(found).parent for found in [shutil.which("initdb")] if found]
+    folders = [Path(found).resolve().parent for found in [shutil.which("initdb")] if found]
     folders += sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: -float(path.parent.name))
     return next((folder for folder in folders if (folder / "initdb").exists() and (folder / "postgres").exists()), None)
 
@@ -79,6 +79,19 @@ class PostgresServer:
         )
         self.start()
         self.execute("CREATE ROLE with_password", database="postgres")
+
+    def copy(self) -> PostgresServer:
+        """Return a standby of this server as it is now, which is not started, and follows it no further."""
+        copied = object.__new__(PostgresServer)
+        copied.__dict__.update(vars(self), _process=None)
+        copied.folder = Path(tempfile.mkdtemp(prefix="pg-", dir="/tmp"))
+        copied.data, copied.log = copied.folder / "data", copied.folder / "log"
+        if self._user:
+            os.chown(copied.folder, self._user["user"], self._user["group"])  # type: ignore[arg-type]
+        source = ("-h", str(self.folder), "-p", str(PORT), "-U", ADMIN)
+        copied._run("pg_basebackup", "-D", str(copied.data), "-c", "fast", "-X", "fetch", "-N", *source)
+        (copied.data / "standby.signal").touch()
+        return copied
 
     def _run(self, program: str, *arguments: str) -> None:
         command = [str(self._programs / program), *arguments]
@@ -195,3 +208,58 @@ def shared_server() -> PostgresServer:
     owner = os.getpid()
     atexit.register(lambda: server.remove() if os.getpid() == owner else None)  # not from a fork
     return server
+
+
+@cache
+def shared_durable_server() -> PostgresServer:
+    """Return the one server of this test process with fsync, for ledgers; it goes when the process ends."""
+    server = PostgresServer(fsync=True)
+    owner = os.getpid()
+    atexit.register(lambda: server.remove() if os.getpid() == owner else None)  # not from a fork
+    return server
+
+
+APP = "privet_app"
+"""The role that uses ledgers in tests."""
+
+_SCHEMAS = itertools.count()
+
+
+def new_ledger(server: PostgresServer, database: str = "postgres") -> str:
+    """Return the address of a new, empty ledger for the role that uses it, in a schema of its own."""
+    from privet.ledger.postgres import PostgresLedger
+
+    schema = f"ledger_{os.getpid()}_{next(_SCHEMAS)}"
+    PostgresLedger.set_up(f"{server.url(database)}#{schema}", role=APP)
+    return f"{server.url(database, APP)}#{schema}"
+
+
+def as_owner(address: str) -> str:
+    """Return the address of a ledger for the superuser, who owns its tables."""
+    return address.replace(f"//{APP}@", f"//{ADMIN}@", 1)
+
+
+def ledger_or_skip() -> str:
+    """Return the address of a new, empty ledger in a server with fsync that tests share; skip where there is none."""
+    import pytest
+
+    if (lacking := missing()) is not None:
+        pytest.skip(lacking)
+    return new_ledger(shared_durable_server())
+
+
+GUARDS = ("entries_follow", "entries_stay", "entries_stay_whole")
+
+
+def write_behind(address: str, *statements: tuple[str, Sequence[object]]) -> None:
+    """Change a ledger's tables as a superuser does who switches its triggers off, and on again."""
+    import psycopg
+
+    place, _, schema = as_owner(address).partition("#")
+    with psycopg.connect(place) as connection:
+        connection.execute(f"SET search_path = {schema}")  # type: ignore[call-overload]
+        connection.execute("ALTER TABLE entries DISABLE TRIGGER USER")
+        for statement, values in statements:
+            connection.execute(statement, values)  # type: ignore[call-overload]
+        for name in GUARDS:
+            connection.execute(f"ALTER TABLE entries ENABLE ALWAYS TRIGGER {name}")  # type: ignore[call-overload]

@@ -35,6 +35,7 @@ _HOME = {
     "Person": "core.unit",
     "Postgres": "engines.postgres.reader_address",
     "PostgresTable": "engines.postgres.stored_tables",
+    "PostgresLedger": "ledger.postgres",
     "PrivetError": "core.errors",
     "PublicTable": "core.schema",
     "Pure": "core.budget",

@@ -12,6 +12,7 @@ from .core.unit import Link, Person, Rows, Window
 from .engines.duckdb.sources import DatabaseTable
 from .engines.postgres.reader_address import Postgres
 from .engines.postgres.stored_tables import PostgresTable
+from .ledger.postgres import PostgresLedger
 from .ledger.sqlite import SqliteLedger
 from .mechanisms import (
     AboveThreshold,
@@ -84,6 +85,7 @@ __all__ = [
     "Person",
     "Postgres",
     "PostgresTable",
+    "PostgresLedger",
     "PrivetError",
     "PublicTable",
     "Pure",

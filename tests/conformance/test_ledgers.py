@@ -39,6 +39,7 @@ from privet.core.ports import Ledger
 from privet.core.records import Receipt
 from privet.ledger.codec import EVENTS, canonical, read_event, write_event
 from privet.ledger.memory import MemoryLedger
+from privet.ledger.postgres import PostgresLedger
 from privet.ledger.sqlite.store import SqliteLedger
 from privet.mechanisms import (
     DiscreteGaussianEvent,
@@ -54,6 +55,8 @@ from privet.testing import check_ledger
 sys.path.insert(0, str(Path(__file__).parent))
 
 from jsonlines_ledger import JsonLinesLedger
+
+from postgres_server import ledger_or_skip
 
 HALF, THIRD, TINY = Fraction(1, 2), Fraction(1, 3), Fraction(1, 10**17)
 DELTA = Fraction(1, 10**6)
@@ -80,14 +83,20 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture(params=["memory", "sqlite", "jsonlines"])
+@pytest.fixture(params=["memory", "sqlite", "jsonlines", "postgres"])
 def make(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[Make]:
     made: list[Any] = []
+    address = request.getfixturevalue("ledger_address") if request.param == "postgres" else None
 
     def build(budget: Any, **rules: Any) -> Any:
         rules.setdefault("clock", clock)
         if request.param == "memory":
             return MemoryLedger(budget, **rules)
+        if address is not None:
+            place = address()
+            made.append(PostgresLedger(place, budget, **rules))
+            made[-1].url_for_tests = place
+            return made[-1]
         kind = SqliteLedger if request.param == "sqlite" else JsonLinesLedger
         made.append(kind(tmp_path / f"{len(made)}.ledger", budget, **rules))
         return made[-1]
@@ -749,10 +758,17 @@ class Interrupting(Clock):
         return self.now
 
 
+def reopened(ledger: Any) -> Any:
+    """Return the ledger as another process would open it, where its store can be shared."""
+    if isinstance(ledger, SqliteLedger):
+        return SqliteLedger(ledger.path)
+    return PostgresLedger(ledger.url_for_tests) if isinstance(ledger, PostgresLedger) else ledger
+
+
 def test_no_charge_is_made_in_the_midst_of_another(make: Make) -> None:
     clock = Interrupting()
     ledger = make(Pure(epsilon=1), clock=clock)
-    other = SqliteLedger(ledger.path) if isinstance(ledger, SqliteLedger) else ledger
+    other = reopened(ledger)
     refused = []
 
     def charge_more() -> None:
@@ -962,13 +978,15 @@ def test_a_page_that_makes_no_sense_is_refused_by_name(make: Make, page: dict[st
             ledger.entry(number)
 
 
-@pytest.mark.parametrize("name", ["memory", "sqlite", "jsonlines"])
+@pytest.mark.parametrize("name", ["memory", "sqlite", "jsonlines", "postgres"])
 def test_every_ledger_passes_its_suite(name: str, tmp_path: Path) -> None:
     numbers = itertools.count()
 
     def make(budget: Budget) -> Any:
         if name == "memory":
             return MemoryLedger(budget)
+        if name == "postgres":
+            return PostgresLedger(ledger_or_skip(), budget)
         kind = SqliteLedger if name == "sqlite" else JsonLinesLedger
         return kind(tmp_path / f"{next(numbers)}.ledger", budget)
 

@@ -158,15 +158,18 @@ MUTANTS: list[Mutant] = [
         "config.sessions:_opened",
         "unit/config/test_sessions.py",
         (
-            "LEDGERS[USUAL].open(config.ledger.path, rules.budget, per_query=rules.per_query, expires=rules.expires, "
+            "kind_of_ledger(config.ledger.where).open(config.ledger.where, rules.budget, "
+            "per_query=rules.per_query, expires=rules.expires, "
             "keys_share=rules.keys_share, head=config.ledger.head, **accounts)",
-            "LEDGERS[USUAL].open(config.ledger.path, rules.budget, expires=rules.expires, "
+            "kind_of_ledger(config.ledger.where).open(config.ledger.where, rules.budget, expires=rules.expires, "
             "keys_share=rules.keys_share, head=config.ledger.head, **accounts)",
         ),
         (
-            "LEDGERS[USUAL].open(config.ledger.path, rules.budget, per_query=rules.per_query, expires=rules.expires, "
+            "kind_of_ledger(config.ledger.where).open(config.ledger.where, rules.budget, "
+            "per_query=rules.per_query, expires=rules.expires, "
             "keys_share=rules.keys_share, head=config.ledger.head, **accounts)",
-            "LEDGERS[USUAL].open(config.ledger.path, rules.budget, per_query=rules.per_query, expires=rules.expires, "
+            "kind_of_ledger(config.ledger.where).open(config.ledger.where, rules.budget, "
+            "per_query=rules.per_query, expires=rules.expires, "
             "keys_share=rules.keys_share, **accounts)",
         ),
     ),

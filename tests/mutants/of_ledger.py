@@ -697,7 +697,7 @@ MUTANTS: list[Mutant] = [
         ("cap not in (opened_with, now)", "False"),
     ),
     *of(
-        "ledger.sqlite.store:_before_fork",
+        "ledger.forks:_before_fork",
         FILES,
         ("holder._let_go()", ""),
     ),

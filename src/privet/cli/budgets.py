@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @config_option
 @ledger_option
 @json_option
-def command(analyst: str | None, config: Path, ledger_path: Path | None, as_json: bool) -> None:
+def command(analyst: str | None, config: Path, ledger_path: Path | str | None, as_json: bool) -> None:
     """Tell what is left of the data set's budget and of each analyst's.
 
     \b

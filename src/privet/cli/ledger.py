@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from privet.core.errors import RequestError
+from privet.core.given import read_place
 from privet.display import (
     Figures,
     charge_words,
@@ -23,6 +24,7 @@ from privet.display import (
     shown_error,
 )
 
+from .ledger_owner import adopt, set_up
 from .screen import (
     counting_number,
     json_option,
@@ -118,7 +120,7 @@ def _what(one: LedgerEntry) -> str:
 @click.option("--reason", required=True, help="Why: it is recorded.")
 def top_up(
     config: Path,
-    ledger_path: Path | None,
+    ledger_path: Path | str | None,
     epsilon: Fraction | None,
     delta: Fraction | None,
     rho: Fraction | None,
@@ -151,7 +153,7 @@ def top_up(
 @click.option("--reason", required=True, help="Why: it is recorded.")
 def limit(
     config: Path,
-    ledger_path: Path | None,
+    ledger_path: Path | str | None,
     epsilon: Fraction | None,
     delta: Fraction | None,
     rho: Fraction | None,
@@ -186,7 +188,7 @@ def limit(
 @click.option("--account", help="Whose spending ends then; the data set's if left out.")
 @click.option("--reason", required=True, help="Why: it is recorded.")
 def reschedule(
-    config: Path, ledger_path: Path | None, until: str, account: str | None, reason: str, as_json: bool
+    config: Path, ledger_path: Path | str | None, until: str, account: str | None, reason: str, as_json: bool
 ) -> None:
     """Change when spending ends, or pass never. What was spent stays spent. Change privet.toml accordingly.
 
@@ -217,7 +219,7 @@ def reschedule(
 @ledger_command("clear")
 @click.argument("account")
 @click.option("--reason", required=True, help="Why: it is recorded.")
-def clear(config: Path, ledger_path: Path | None, account: str, reason: str, as_json: bool) -> None:
+def clear(config: Path, ledger_path: Path | str | None, account: str, reason: str, as_json: bool) -> None:
     """Unfreeze an account that was frozen because the database failed three times in a row.
 
     \b
@@ -249,7 +251,7 @@ def _budget(epsilon: Fraction | None, delta: Fraction | None, rho: Fraction | No
 
 @ledger_command("export")
 @click.option("--output", type=click.Path(path_type=Path), help="A new file, instead of standard output.")
-def export(config: Path, ledger_path: Path | None, output: Path | None, as_json: bool) -> None:
+def export(config: Path, ledger_path: Path | str | None, output: Path | None, as_json: bool) -> None:
     """Write every entry with its hash as a line of JSON, oldest first.
 
     \b
@@ -278,20 +280,23 @@ def export(config: Path, ledger_path: Path | None, output: Path | None, as_json:
 
 @click.command("import")
 @click.argument("source", type=click.File(encoding="utf-8"))
-@click.option("--ledger", "ledger_path", type=click.Path(path_type=Path), required=True, help="The new ledger.")
+@click.option("--ledger", "ledger_path", type=read_place, metavar="PLACE", required=True, help="The new ledger.")
 @click.option("--head", help="A head that you kept: the lines must contain that entry.")
 @json_option
-def restore(source: Any, ledger_path: Path, head: str | None, as_json: bool) -> None:
+def restore(source: Any, ledger_path: Path | str, head: str | None, as_json: bool) -> None:
     """Make a new ledger of exported lines, after checking all of them. SOURCE is a file, or - for standard input.
 
-    An old export lacks what was spent after it: pass the last head that you know.
+    An old export lacks what was spent after it: pass the last head that you know. In PostgreSQL, make the tables first,
+    with init.
 
     \b
     Example:
       privet ledger import ledger.jsonl --ledger restored.ledger --head 12:9f3c...
+      privet ledger import ledger.jsonl --ledger postgresql://privet_app@db.example.org/hospital
     """
     from privet.config.sessions import restore_ledger
     from privet.core.errors import RequestError
+    from privet.ledger.postgres.server_address import shown_place
 
     try:
         lines = [line for line in source.read().splitlines() if line.strip()]
@@ -301,27 +306,32 @@ def restore(source: Any, ledger_path: Path, head: str | None, as_json: bool) -> 
         ledger.verify()
         last = ledger.head()
     if as_json:
-        print_json({"entries": len(lines), "head": last, "ledger": str(ledger_path)})
+        print_json({"entries": len(lines), "head": last, "ledger": shown_place(ledger_path)})
         return
-    print_text(f"{len(lines):,} entries are in {ledger_path}, the ledger is intact. Head:\n{last}")
+    print_text(f"{len(lines):,} entries are in {shown_place(ledger_path)}, the ledger is intact. Head:\n{last}")
 
 
 @ledger_command("backup")
-@click.argument("target", type=click.Path(path_type=Path))
-def backup(config: Path, ledger_path: Path | None, target: Path, as_json: bool) -> None:
-    """Copy the ledger to a new one while others go on spending.
+@click.argument("target", type=read_place)
+def backup(config: Path, ledger_path: Path | str | None, target: Path | str, as_json: bool) -> None:
+    """Copy the ledger to a new one while others go on spending: to a file, or into empty tables of PostgreSQL.
+
+    To move a ledger, stop all who use it first, and see to it that nobody opens the old one again.
 
     \b
     Example:
       privet ledger backup copy.ledger
+      privet ledger backup postgresql://privet_app@db.example.org/hospital
     """
+    from privet.ledger.postgres.server_address import shown_place
+
     with existing_ledger(config, ledger_path) as ledger:
         ledger.backup(target)
         head = ledger.head()
     if as_json:
-        print_json({"copy": str(target), "head": head})
+        print_json({"copy": shown_place(target), "head": head})
         return
-    print_text(f"The copy is {target}. The ledger's head:\n{head}")
+    print_text(f"The copy is {shown_place(target)}. The ledger's head:\n{head}")
 
 
 # `privet ledger list`, `show` and `verify`: what a ledger holds, and the proof that it is whole.
@@ -334,7 +344,7 @@ def backup(config: Path, ledger_path: Path | None, target: Path, as_json: bool) 
 @click.option("--limit", type=counting_number, help="At most this many entries.")
 def list_entries(
     config: Path,
-    ledger_path: Path | None,
+    ledger_path: Path | str | None,
     account: str | None,
     last: int | None,
     after: int | None,
@@ -364,7 +374,7 @@ def list_entries(
 
 @ledger_command("show")
 @click.argument("number", type=whole_number)
-def show(config: Path, ledger_path: Path | None, number: int, as_json: bool) -> None:
+def show(config: Path, ledger_path: Path | str | None, number: int, as_json: bool) -> None:
     """Show one complete entry, as it is written.
 
     \b
@@ -390,7 +400,7 @@ def show(config: Path, ledger_path: Path | None, number: int, as_json: bool) -> 
 
 @ledger_command("verify")
 @click.option("--head", help="A head that you kept: the ledger must still contain that entry.")
-def verify(config: Path, ledger_path: Path | None, head: str | None, as_json: bool) -> None:
+def verify(config: Path, ledger_path: Path | str | None, head: str | None, as_json: bool) -> None:
     """Verify the ledger from its store alone: the chain of all entries, the cost of every event, every budget.
 
     \b
@@ -414,7 +424,7 @@ def verify(config: Path, ledger_path: Path | None, head: str | None, as_json: bo
 
 
 @ledger_command("review")
-def review(config: Path, ledger_path: Path | None, as_json: bool) -> None:
+def review(config: Path, ledger_path: Path | str | None, as_json: bool) -> None:
     """List releases that an earlier version made with a form of question that leaked. Changes nothing.
 
     Entries of old releases contain the plan in words and not every expression, so some of those listed may be
@@ -478,7 +488,7 @@ def _plain(value: Any) -> str:
 @ledger_option
 @json_option
 def certificate_command(
-    number: int, as_html: bool, output: Path | None, config: Path, ledger_path: Path | None, as_json: bool
+    number: int, as_html: bool, output: Path | None, config: Path, ledger_path: Path | str | None, as_json: bool
 ) -> None:
     """Print the certificate of a release: NUMBER is the entry of the ledger that charged or answered it.
 
@@ -637,5 +647,19 @@ def command() -> None:
     """
 
 
-for one in (list_entries, show, verify, review, export, restore, backup, top_up, limit, reschedule, clear):
+for one in (
+    set_up,
+    adopt,
+    list_entries,
+    show,
+    verify,
+    review,
+    export,
+    restore,
+    backup,
+    top_up,
+    limit,
+    reschedule,
+    clear,
+):
     command.add_command(one)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from privet.core.errors import RequestError, UnknownName
+from privet.core.given import read_place
 
 from .screen import json_option
 
@@ -37,8 +38,9 @@ analyst_option = click.option("--analyst", envvar="PRIVET_ANALYST", help="Who as
 ledger_option = click.option(
     "--ledger",
     "ledger_path",
-    type=click.Path(path_type=Path),
-    help="The ledger, instead of the one declared.",
+    type=read_place,
+    metavar="PLACE",
+    help="The ledger, instead of the one declared: its path, or postgresql://...",
 )
 
 
@@ -51,7 +53,7 @@ def ledger_command(name: str) -> Callable[[Callable[..., Any]], click.Command]:
     return made
 
 
-def existing_ledger(config: Path, ledger_path: Path | None) -> LedgerAdmin:
+def existing_ledger(config: Path, ledger_path: Path | str | None) -> LedgerAdmin:
     """Return a ledger that exists, checked against the head that is pinned, if one is; none is made."""
     from privet.config import read_config
     from privet.config import sessions as ledgers
@@ -59,7 +61,7 @@ def existing_ledger(config: Path, ledger_path: Path | None) -> LedgerAdmin:
     return ledgers.ledger_at(ledger_path) if ledger_path is not None else ledgers.existing_ledger(read_config(config))
 
 
-def declared_ledger(config: Path, ledger_path: Path | None) -> LedgerAdmin:
+def declared_ledger(config: Path, ledger_path: Path | str | None) -> LedgerAdmin:
     """Return the ledger that a privet.toml declares, made if there is none; or one that exists, by its path."""
     from privet.config import read_config
     from privet.config import sessions as ledgers

@@ -183,7 +183,7 @@ class EngineLimits:
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerPlace:
-    """Where the ledger's file is, and the head that it must still hold, if one is pinned.
+    """Where the ledger is: its file, or its address in a PostgreSQL server; and the head that it must still hold.
 
     Example:
         >>> import pathlib
@@ -193,9 +193,15 @@ class LedgerPlace:
 
     path: Path
     head: str | None = None
+    url: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         read_fields(self)
+
+    @property
+    def where(self) -> Path | str:
+        """The address, where there is one, and otherwise the path."""
+        return self.path if self.url is None else self.url
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,6 +20,7 @@ from privet.engines.postgres.reader_address import has_password, read_work_mem
 from privet.execution.pace import read_step
 from privet.ledger.codec import read_head
 from privet.ledger.limits import KEYS_SHARE
+from privet.ledger.postgres.server_address import read_address
 from privet.query.sql.names import read_schema
 
 from .declared import Analyst, Config, EngineLimits, LedgerPlace, Rules, above_zero, instant, part, path_in
@@ -267,10 +268,22 @@ def _ledger(root: Section, folder: Path) -> LedgerPlace:
     if section is None:
         return LedgerPlace(path=usual)
     made = LedgerPlace(
-        path=section.read("path", path_in(folder, "path"), usual), head=section.read("head", _head, None)
+        path=section.read("path", path_in(folder, "path"), usual),
+        head=section.read("head", _head, None),
+        url=section.read("url", _url, None),
     )
+    if section.has("path") and section.has("url"):
+        section.problem("url", "and path are both given: a ledger is in a file or in a server; leave one of them out")
     section.finish()
     return made
+
+
+def _url(value: object) -> str:
+    """Return the address of a ledger; a password does not belong into a file that many read."""
+    if read_address(value).has_password:
+        allowed = "an address without a password: set PGPASSWORD, or keep it in a password file (PGPASSFILE, ~/.pgpass)"
+        raise BadParameter("url", "an address with one", allowed)
+    return str(value)
 
 
 def _head(value: object) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from privet.core.errors import BadParameter, EngineError, RequestError, UnknownName, Unsupported, raise_alone
-from privet.core.given import set_fields
+from privet.core.given import is_address, set_fields
 from privet.core.ports import LedgerAdmin, TakesSnapshots
 from privet.core.relation import Relation
 from privet.core.scan import Scan, SealedSums
@@ -25,6 +25,9 @@ from privet.core.unit import Link, person_column
 from privet.engines.dialects.duckdb import DUCKDB, TYPES
 from privet.engines.scan_sql.dialect import identifier, quoted
 from privet.ledger.memory import MemoryLedger
+from privet.ledger.postgres import PostgresLedger
+from privet.ledger.postgres.postgres_ledger import is_begun
+from privet.ledger.postgres.server_address import shown_place
 from privet.ledger.sqlite.place import locate
 from privet.ledger.sqlite.store import SqliteLedger
 from privet.session import Session
@@ -43,15 +46,22 @@ class LedgerKind:
 
     open: Callable[..., LedgerAdmin]
     restore: Callable[..., LedgerAdmin]
-    exists: Callable[[Path], bool]
+    exists: Callable[[Any], bool]
 
 
 LEDGERS: Mapping[str, LedgerKind] = {
     "sqlite": LedgerKind(SqliteLedger, SqliteLedger.restore, lambda path: locate(path).exists()),
+    "postgres": LedgerKind(PostgresLedger, PostgresLedger.restore, is_begun),
 }
 """Every kind of ledger, by the word for it."""
 
 USUAL = "sqlite"
+"""The kind of a ledger at a path; one at an address is in PostgreSQL."""
+
+
+def kind_of_ledger(place: Path | str) -> LedgerKind:
+    """Return the kind of the ledger at a path or an address."""
+    return LEDGERS["postgres" if is_address(place) else USUAL]
 
 
 def open_ledger(config: Config) -> LedgerAdmin:
@@ -78,34 +88,34 @@ def memory_ledger(config: Config) -> MemoryLedger:
 def check_ledger(config: Config) -> None:
     """Raise unless the ledger, where there is one, keeps to the file's rules and contains the head that is pinned."""
     place = config.ledger
-    if LEDGERS[USUAL].exists(place.path) or place.head is not None:
+    if kind_of_ledger(place.where).exists(place.where) or place.head is not None:
         _opened(config).close()
 
 
 def existing_ledger(config: Config) -> LedgerAdmin:
     """Return the ledger of a privet.toml, checked against the head that is pinned, if one is; none is made."""
     place = config.ledger
-    if not LEDGERS[USUAL].exists(place.path):
+    if not kind_of_ledger(place.where).exists(place.where):
         raise RequestError(
-            f"there is no ledger {str(place.path)!r} yet: the first question about {config.path} makes it"
+            f"there is no ledger {shown_place(place.where)!r} yet: the first question about {config.path} makes it"
         )
-    return ledger_at(place.path, head=place.head)
+    return ledger_at(place.where, head=place.head)
 
 
-def ledger_at(path: Path, *, head: str | None = None) -> LedgerAdmin:
-    """Return a ledger that exists, by its path, whatever its rules."""
-    return LEDGERS[USUAL].open(path, head=head)
+def ledger_at(place: Path | str, *, head: str | None = None) -> LedgerAdmin:
+    """Return a ledger that exists, by its path or its address, whatever its rules."""
+    return kind_of_ledger(place).open(place, head=head)
 
 
-def restore_ledger(path: Path, lines: Iterable[str], *, head: str | None = None) -> LedgerAdmin:
-    """Return a new ledger at a path from the lines of an export, checked from the first to the last."""
-    return LEDGERS[USUAL].restore(path, lines, head=head)
+def restore_ledger(place: Path | str, lines: Iterable[str], *, head: str | None = None) -> LedgerAdmin:
+    """Return a new ledger at a path or an address from the lines of an export, checked from the first to the last."""
+    return kind_of_ledger(place).restore(place, lines, head=head)
 
 
 def _opened(config: Config, **accounts: Any) -> LedgerAdmin:
     rules = config.rules
-    return LEDGERS[USUAL].open(
-        config.ledger.path,
+    return kind_of_ledger(config.ledger.where).open(
+        config.ledger.where,
         rules.budget,
         per_query=rules.per_query,
         expires=rules.expires,
@@ -151,7 +161,7 @@ def open(path: str | os.PathLike[str] = "privet.toml", analyst: str | None = Non
 def session_for_plans(path: str | os.PathLike[str], analyst: str | None) -> Session:
     """Return a session like that of `open`, to plan with: it makes no ledger where there is none yet."""
     config = read_config(path)
-    there = LEDGERS[USUAL].exists(config.ledger.path) or config.ledger.head is not None
+    there = kind_of_ledger(config.ledger.where).exists(config.ledger.where) or config.ledger.head is not None
     return session_of(config, analyst, open_ledger if there else memory_ledger)
 
 

@@ -12,6 +12,7 @@ import datetime
 import importlib
 import math
 import os
+import re
 import sys
 import types
 import typing
@@ -214,6 +215,19 @@ def path(value: object, parameter: str, allowed: str = "a path") -> str:
     except Exception:  # a foreign path may raise anything
         read = None
     return plain_text(read, parameter, allowed, least=1, most=4096)
+
+
+_ADDRESS = re.compile(r"postgres(ql)?://")
+
+
+def is_address(value: object) -> bool:
+    """Return whether a place is the address of something in a PostgreSQL server, and not a path."""
+    return isinstance(value, str) and _ADDRESS.match(value) is not None
+
+
+def read_place(text: str) -> Path | str:
+    """Return where something is: the address of a server as it is written, or else a path."""
+    return text if is_address(text) else Path(text)
 
 
 def moment(value: object, parameter: str) -> datetime.datetime:

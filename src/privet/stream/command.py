@@ -67,7 +67,7 @@ command.add_command(windows)
 def open_command(
     folder: Path,
     config: Path,
-    ledger_path: Path | None,
+    ledger_path: Path | str | None,
     as_json: bool,
     groups: tuple[str, ...],
     start: datetime.datetime | None,
@@ -105,7 +105,7 @@ def open_command(
 def step_command(
     folder: Path,
     config: Path,
-    ledger_path: Path | None,
+    ledger_path: Path | str | None,
     as_json: bool,
     values: tuple[str, ...],
     rows: Path | None,
@@ -145,7 +145,7 @@ def step_command(
 def show_command(
     folder: Path,
     config: Path,
-    ledger_path: Path | None,
+    ledger_path: Path | str | None,
     as_json: bool,
     at: int | None,
     confidence: Fraction,
@@ -166,7 +166,7 @@ def show_command(
 
 @command.command("verify")
 @on_ledger("folder")
-def verify_command(folder: Path, config: Path, ledger_path: Path | None, as_json: bool) -> None:
+def verify_command(folder: Path, config: Path, ledger_path: Path | str | None, as_json: bool) -> None:
     """Verify that a stream is the latest by the ledger, and that all it has released is intact.
 
     \b

@@ -15,6 +15,7 @@ import click
 from privet.config import read_config
 from privet.config.sessions import existing_ledger, ledger_at
 from privet.core.errors import RequestError
+from privet.core.given import read_place
 from privet.core.numbers import written_ratio, written_whole
 from privet.core.ports import LedgerAdmin
 
@@ -67,7 +68,11 @@ def on_ledger(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         for option in (
             click.option("--json", "as_json", is_flag=True, help="Print JSON."),
             click.option(
-                "--ledger", "ledger_path", type=click.Path(path_type=Path), help="The ledger that is charged."
+                "--ledger",
+                "ledger_path",
+                type=read_place,
+                metavar="PLACE",
+                help="The ledger that is charged: its path, or postgresql://...",
             ),
             click.option(
                 "--config",
@@ -85,7 +90,7 @@ def on_ledger(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return decorated
 
 
-def ledger_of(config: Path, path: Path | None) -> LedgerAdmin:
+def ledger_of(config: Path, path: Path | str | None) -> LedgerAdmin:
     """Return the ledger that is named, or the one that the custodian declared."""
     return existing_ledger(read_config(config)) if path is None else ledger_at(path)
 

@@ -56,7 +56,7 @@ def windows() -> None:
 def open_command(
     account: str,
     config: Path,
-    ledger_path: Path | None,
+    ledger_path: Path | str | None,
     as_json: bool,
     cells: tuple[str, ...],
     moves_every: int,
@@ -94,7 +94,7 @@ def open_command(
 def step_command(
     account: str,
     config: Path,
-    ledger_path: Path | None,
+    ledger_path: Path | str | None,
     as_json: bool,
     counts: tuple[str, ...],
     rows: Path | None,
@@ -138,7 +138,7 @@ def step_command(
 @click.option("--at", type=whole_number, help="The step; the last one if left out.")
 @click.option("--confidence", type=given_number, default="0.95", show_default=True, help="Of the intervals.")
 def show_command(
-    account: str, config: Path, ledger_path: Path | None, as_json: bool, at: int | None, confidence: Fraction
+    account: str, config: Path, ledger_path: Path | str | None, as_json: bool, at: int | None, confidence: Fraction
 ) -> None:
     """Show the histogram of a step as it was released, at no cost.
 
@@ -152,7 +152,7 @@ def show_command(
 
 @windows.command("verify")
 @on_ledger("account")
-def verify_command(account: str, config: Path, ledger_path: Path | None, as_json: bool) -> None:
+def verify_command(account: str, config: Path, ledger_path: Path | str | None, as_json: bool) -> None:
     """Verify that the ledger is intact, and that no window of the stream's steps spent more than was promised.
 
     \b

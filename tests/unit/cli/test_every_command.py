@@ -47,5 +47,6 @@ def test_every_command_speaks_json(name: tuple[str, ...], command: click.Command
 def test_every_command_of_the_command_line_was_looked_at() -> None:
     assert {"ask", "budget", "certificate", "demo", "ledger", "plan"} <= {name[0] for name, _ in ALL}
     assert {name[1] for name, _ in ALL if name[0] == "ledger" and len(name) == 2} == {
-        "backup", "clear", "export", "import", "limit", "list", "reschedule", "review", "show", "top-up", "verify",
+        "adopt", "backup", "clear", "export", "import", "init", "limit", "list",
+        "reschedule", "review", "show", "top-up", "verify",
     }  # fmt: skip

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import secrets
 import sqlite3
 import threading
 import time
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from privet.core.budget import Budget
-from privet.core.errors import LedgerError
-from privet.core.given import function
+from privet.core.errors import BadParameter, LedgerError
+from privet.core.given import function, is_address
 from privet.core.given import path as given_path
 from privet.core.numbers import Number, read_seconds
 from privet.ledger.bookkeeping import Bookkeeping
 from privet.ledger.codec import read_head
+from privet.ledger.copies import copy_ledger, copy_rows
 from privet.ledger.entries import Time
-from privet.ledger.history import History, verify_rows
+from privet.ledger.forks import let_go_before_forks
+from privet.ledger.history import History, Transaction, verify_rows
 from privet.ledger.limits import KEYS_SHARE, Clock, make_rules, read_caps, read_lines, utc_now
 
 from . import transaction as schema
@@ -44,57 +44,6 @@ from .place import (
     write_back,
 )
 from .transaction import SqliteTransaction
-
-# Lets go of ledgers' files before a process forks, and before it ends.
-#
-# SQLite remembers, for each file, which locks its process holds. A child inherits the memory and not the locks: it
-# would write without them, and lose what it wrote when its parent closes the file.
-
-
-class Holder(Protocol):
-    """An object that keeps a file open, under a lock that one thread may take several times."""
-
-    lock: Any
-
-    def _let_go(self) -> None:
-        """Close the file; it is opened again when it is needed."""
-
-
-_HOLDERS: weakref.WeakSet[Holder] = weakref.WeakSet()
-_WAITING: list[Holder] = []
-
-
-def let_go_before_forks(holder: Holder) -> None:
-    """Have a holder let go of its file whenever this process forks, and when it ends."""
-    _HOLDERS.add(holder)
-
-
-def _before_fork() -> None:
-    for holder in list(_HOLDERS):
-        holder.lock.acquire()
-        _WAITING.append(holder)
-        holder._let_go()
-
-
-def _after_fork() -> None:
-    while _WAITING:
-        _WAITING.pop().lock.release()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
-
-
-@atexit.register
-def _at_exit() -> None:
-    """Let go while there is all that it takes to see whether the files are still the right ones."""
-    for holder in list(_HOLDERS):
-        if holder.lock.acquire(timeout=1):
-            try:
-                holder._let_go()
-            finally:
-                holder.lock.release()
-
 
 # The durable ledger: one SQLite file that survives the process and is shared by all processes of one machine.
 #
@@ -270,6 +219,7 @@ class SqliteLedger(Bookkeeping):
     ) -> None:
         if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
             raise LedgerError(f"the ledger needs SQLite 3.37 or later; this Python has {sqlite3.sqlite_version}")
+        _check_path(path)
         self.path = locate(given_path(path, "path", "the path of the ledger"))
         seconds = float(read_seconds(timeout, "timeout"))
         function(clock, "clock", "a function that returns the time")
@@ -318,7 +268,14 @@ class SqliteLedger(Bookkeeping):
         return cls(path, head=head, **options)
 
     def backup(self, path: str | os.PathLike[str]) -> None:
-        """Copy the ledger to a new file while others go on spending. The copy is whole, and knows nothing later."""
+        """Copy the ledger to a new file while others go on spending. The copy is whole, and knows nothing later.
+
+        With an address, such as postgresql://..., it is copied into empty tables there.
+        """
+        if is_address(path):
+            with self._sqlite.lock, self._sqlite.reading() as rows:
+                copy_ledger(rows, path)
+            return
         self._sqlite.backup(new_place(given_path(path, "path", "the path of a new ledger")))
 
 
@@ -330,8 +287,21 @@ def _fill(connection: sqlite3.Connection, clock: Clock, write: Callable[[History
     verify_rows(transaction)
 
 
+def make_from(path: str | os.PathLike[str], source: Transaction) -> None:
+    """Copy the rows of a ledger in any store to a new file, and verify the copy."""
+    target = new_place(given_path(path, "path", "the path of a new ledger"))
+    create(target, lambda new: _fill(new, utc_now, lambda history: copy_rows(source, history.transaction)))
+
+
+def _check_path(path: object) -> None:
+    """Refuse an address without quoting it: it may contain a password."""
+    if is_address(path):
+        raise BadParameter("path", "an address", "a path; a ledger in PostgreSQL is opened by PostgresLedger(url)")
+
+
 def new_place(path: str | os.PathLike[str]) -> Path:
     """Return the file of a new ledger, in a folder of its own that is to be made, or raise `LedgerError`."""
+    _check_path(path)
     folder = Path(os.path.realpath(path))
     if os.path.lexists(folder):
         raise LedgerError(f"there is a file or a folder {str(folder)!r} already; a new ledger has a folder of its own")

@@ -207,6 +207,10 @@ class SqliteTransaction:
         row = self._connection.execute("SELECT body FROM kept WHERE charge = ?", (charge,)).fetchone()
         return None if row is None else row[0]
 
+    def texts(self) -> list[tuple[int, str]]:
+        """Return every text that is kept, with its charge."""
+        return self._connection.execute("SELECT charge, body FROM kept ORDER BY charge").fetchall()
+
     def check(self) -> None:
         """Raise `LedgerError` unless the file is sound to SQLite and has exactly a ledger's tables and triggers."""
         check_tables(self._connection)

@@ -1,0 +1,115 @@
+"""The address of a ledger in a PostgreSQL server: how it is read, which encryption it has to have, how it is shown.
+
+An address may contain a password. So none is ever quoted: not in an error, not in a representation.
+"""
+
+from __future__ import annotations
+
+import importlib
+import ipaddress
+import os
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from privet.core.errors import BadParameter, RequestError, raise_alone
+from privet.core.given import is_address
+
+if TYPE_CHECKING:
+    import psycopg
+
+SCHEMA = "privet"
+"""The schema of a ledger whose address names none."""
+
+_SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_ALLOWED = (
+    "an address such as postgresql://privet_app@db.example.org/hospital#privet, "
+    "where the word after # is the ledger's schema"
+)
+
+
+def load_psycopg() -> Any:
+    """Return the module of PostgreSQL's driver, or raise `RequestError` with the command that installs it."""
+    with suppress(ImportError):
+        return importlib.import_module("psycopg")
+    raise RequestError(
+        "a ledger in PostgreSQL needs psycopg, which is not installed: python -m pip install 'psycopg[binary]'"
+    )
+
+
+@dataclass(frozen=True)
+class ServerAddress:
+    """Where a ledger is: a server, a database and a schema. `shown` contains no secret."""
+
+    shown: str
+    schema: str
+    has_password: bool
+    _options: Mapping[str, Any] = field(repr=False)
+
+    def connect(self, timeout: float) -> psycopg.Connection[Any]:
+        """Return a new connection in autocommit mode."""
+        seconds = max(2, int(timeout))
+        waits = {"connect_timeout": seconds, **self._options}
+        connection: psycopg.Connection[Any] = load_psycopg().connect(**waits, autocommit=True)
+        return connection
+
+
+def read_address(value: object, parameter: str = "url") -> ServerAddress:
+    """Return the address of a ledger, or raise `BadParameter` without quoting it.
+
+    Guarantee: the connection is encrypted and the server's certificate is checked against its name, unless the address
+    itself states another `sslmode`, or every host that it leads to is a Unix socket or a loopback address.
+    """
+    if not isinstance(value, str) or not is_address(value) or "\x00" in value or len(value) > 4096:
+        raise BadParameter(parameter, type(value).__name__, _ALLOWED)
+    written, _, schema = value.partition("#")
+    if not _SCHEMA.fullmatch(schema or SCHEMA):
+        raise BadParameter(parameter, "an address with another word after #", _ALLOWED)
+    driver = load_psycopg()
+    try:
+        given = driver.conninfo.conninfo_to_dict(written)
+    except (driver.Error, ValueError):
+        raise_alone(BadParameter(parameter, "an address that PostgreSQL cannot read", _ALLOWED))
+    options = {
+        "application_name": "privet",
+        "keepalives_idle": 10,
+        "keepalives_interval": 5,
+        "keepalives_count": 3,
+        "tcp_user_timeout": 30_000,
+        **given,
+        "client_encoding": "utf8",
+    }
+    hosts = _hosts(given)
+    if len(hosts) > 1:
+        options.setdefault("target_session_attrs", "read-write")
+    if "sslmode" not in given and not all(map(_stays_here, hosts)):
+        options["sslmode"] = "verify-full"
+    database = given.get("dbname") or given.get("user") or os.environ.get("PGDATABASE", "")
+    names = ",".join(hosts) or "the local server"
+    return ServerAddress(f"{names}/{database}#{schema or SCHEMA}", schema or SCHEMA, "password" in given, options)
+
+
+def shown_place(place: object) -> str:
+    """Return where a ledger is, for people: a path, or an address without its role and its password."""
+    return read_address(place).shown if is_address(place) else str(place)
+
+
+def _hosts(given: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return where a connection leads, by the address or else by the environment; a service may lead anywhere."""
+    if given.get("service") or os.environ.get("PGSERVICE"):
+        return ("a service",)
+    named = given.get("host") or os.environ.get("PGHOST", "")
+    found = given.get("hostaddr") or os.environ.get("PGHOSTADDR") or named
+    return tuple(host.strip() for host in str(found).split(",") if host.strip())
+
+
+def _stays_here(host: str) -> bool:
+    """Return whether a connection to a host never leaves the machine: a Unix socket, or a loopback address."""
+    if host.startswith(("/", "@")) or host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
