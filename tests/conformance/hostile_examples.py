@@ -22,6 +22,7 @@ import numpy as np
 import pandas
 
 import privet
+from postgres_server import as_owner, ledger_or_skip
 from privet import accounting, dbapi, local, strategy, stream, survey
 from privet.accounting import Filter, FinitePairEvent, open_filter
 from privet.answer import Answer, CrossTab
@@ -43,6 +44,7 @@ from privet.execution.rolling import RollingReport
 from privet.execution.running_history import RunningPlan
 from privet.inference.finding import Finding
 from privet.ledger.memory import MemoryLedger
+from privet.ledger.postgres import PostgresLedger
 from privet.ledger.sqlite.store import SqliteLedger
 from privet.mechanisms import LaplaceEvent, Local, Mechanism, PowerTail, Ranking, RecursiveQuantiles, SampledSensitivity
 from privet.planner.batch import Batch
@@ -161,6 +163,22 @@ def ledger() -> MemoryLedger:
 def sqlite() -> SqliteLedger:
     """Return a ledger in a file with charges, and an account that is frozen."""
     return _unchanged("sqlite", lambda: SqliteLedger(fresh(".ledger"), BUDGET, analysts={"ana": BUDGET}))  # type: ignore[no-any-return]
+
+
+def postgres() -> PostgresLedger:
+    """Return a ledger in PostgreSQL with charges, and an account that is frozen; skip where there is no server."""
+    return _unchanged("postgres", lambda: PostgresLedger(ledger_or_skip(), BUDGET, analysts={"ana": BUDGET}))  # type: ignore[no-any-return]
+
+
+@functools.cache
+def _adopted() -> tuple[str, str]:
+    """Return the address and the head of a ledger in PostgreSQL, which is adopted again and again."""
+    address = ledger_or_skip()
+    with PostgresLedger(address, BUDGET) as made:
+        return address, made.head()
+
+
+_SCHEMAS = itertools.count()
 
 
 def receipt() -> Receipt:
@@ -362,6 +380,7 @@ INSTANCES: dict[type, Make] = {
     Ledger: ledger,
     MemoryLedger: ledger,
     SqliteLedger: sqlite,
+    PostgresLedger: postgres,
     Receipt: receipt,
     Engine: lambda: DuckDB({"visits": table()}),
     Config: config,
@@ -999,6 +1018,15 @@ OWN: dict[str, tuple[Make, ...]] = {
     "Session.rolling.question": (lambda: "SELECT COUNT(*) AS n FROM calls",),
     "Session.rolling.last": (lambda: 2,),
     "SqliteLedger.charge.digest": (lambda: "another digest",),
+    "privet.PostgresLedger.url": (ledger_or_skip,),
+    "PostgresLedger.restore.url": (ledger_or_skip,),
+    "PostgresLedger.set_up.url": (lambda: f"{as_owner(ledger_or_skip())}_{next(_SCHEMAS)}",),
+    "PostgresLedger.set_up.role": (lambda: "privet_app",),
+    "PostgresLedger.set_up_sql.url": (lambda: "postgresql://owner@db.example.org/hospital",),
+    "PostgresLedger.set_up_sql.role": (lambda: "privet_app",),
+    "PostgresLedger.adopt.url": (lambda: as_owner(_adopted()[0]),),
+    "PostgresLedger.adopt.head": (lambda: _adopted()[1],),
+    "config.LedgerPlace.url": (lambda: "postgresql://app@db.example.org/hospital",),
     "MemoryLedger.charge.digest": (lambda: "another digest",),
     "Frame.partition.column": (lambda: "day",),
     "RollingReport.total.column": (lambda: "n",),

@@ -256,7 +256,7 @@ class PostgresStore:
                 "row_security": "off",
                 "default_transaction_read_only": "off",
                 "client_min_messages": "error",
-                "lock_timeout": f"{int(self._timeout * 1000) or 1}ms",
+                "lock_timeout": f"{min(max(1, int(self._timeout * 1000)), 2**31 - 1)}ms",
                 "idle_in_transaction_session_timeout": f"{_IDLE}s",
                 "statement_timeout": "0",
             }
