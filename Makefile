@@ -7,9 +7,11 @@ RUN := $(VENV)/bin
 SITE := .venvs/site
 WORKERS ?= auto
 comma := ,
+BUNDLE := tools/bundle
+ASSETS := src/privet/server/pages/assets
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-browser lint docs notebooks outputs wheel bench corpus mutants house soak clean
+.PHONY: help demo test test-browser bundle test-bundle lint docs notebooks outputs wheel bench corpus mutants house soak clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 16
@@ -20,8 +22,21 @@ demo: $(VENV)/.for-use ## ask a made-up hospital questions
 test: $(VENV)/.for-work ## run every test
 	@$(RUN)/python -m pytest -q -n $(WORKERS)
 
-test-browser: $(VENV)/.for-work ## try the survey's page in Chromium (skipped where there is none)
+test-browser: $(VENV)/.for-work ## try the survey's page and the server's pages in Chromium (skipped where there is none)
+	@! command -v npm >/dev/null || $(MAKE) --no-print-directory $(BUNDLE)/node_modules/.installed
 	@PRIVET_BROWSER=1 $(RUN)/python -m pytest -q -rs tests/browser
+
+bundle: $(BUNDLE)/node_modules/.installed ## build the scripts of the server's pages into the package (needs Node)
+	@cd $(BUNDLE) && node build.mjs ../../$(ASSETS)
+
+test-bundle: $(BUNDLE)/node_modules/.installed ## check that the committed scripts are what their sources build, byte for byte
+	@rm -rf build/bundle && mkdir -p build/bundle && cd $(BUNDLE) && node build.mjs ../../build/bundle
+	@for one in privet.js LICENSES.txt; do cmp build/bundle/$$one $(ASSETS)/$$one || { echo "run: make bundle"; exit 1; }; done
+	@! grep -q '"resolved"' $(BUNDLE)/package-lock.json || { echo "package-lock.json names addresses: remove its resolved fields"; exit 1; }
+
+$(BUNDLE)/node_modules/.installed: $(BUNDLE)/package.json $(BUNDLE)/package-lock.json
+	@cd $(BUNDLE) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
 
 lint: $(VENV)/.for-work ## check style, format and types
 	$(RUN)/ruff check .

@@ -346,6 +346,9 @@ class LedgerAdmin(Ledger, Protocol):
     Every change of a rule is an entry of its own, with its reason. None undoes what was spent.
     """
 
+    def remaining_after(self, event: Event, account: str) -> Left:
+        """Return what would be left for an account once an event was charged. Charges nothing."""
+
     def top_up(self, budget: Budget, *, reason: str, account: str | None = None) -> None:
         """Add to an account's budget, or to the data set's."""
 

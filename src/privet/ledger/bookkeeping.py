@@ -268,6 +268,23 @@ class Bookkeeping(Administration, StepKeeping):
             own = None if account is None else history.state.own(account)
             return whole if own is None else min(own.remaining(blocks), whole, key=lambda left: left.largest_epsilon)
 
+    def remaining_after(self, event: Event, account: str, *, blocks: Touched | None = None) -> Remaining:
+        """Return what would be left for an account once an event was charged, as a new question. Charges nothing.
+
+        Raises:
+            BudgetExceeded: if it does not fit.
+        """
+        read_event(event)
+        read_name(account, "account")
+        blocks = _read_touched(blocks)
+        with self._history.reading() as history:
+            whole, own = history.state.whole, history.state.own(account)
+            left = whole.pay(whole.price(event, blocks), blocks).remaining(blocks)
+            if own is None:
+                return left
+            after = own.pay(own.price(event, blocks), blocks).remaining(blocks)
+            return min(after, left, key=lambda one: one.largest_epsilon)
+
     def block_balances(self, division: str, account: str | None = None) -> tuple[BlockShare, ...]:
         """Return how much of a budget the blocks of a division have spent, in runs of equal ones.
 

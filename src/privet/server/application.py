@@ -14,6 +14,7 @@ from .analyst_api import ANALYST_ROUTES, SHARED
 from .custodian_api import CUSTODIAN_ROUTES
 from .http_call import ANYONE, ApiRoute, HttpCall, ServerState, failure, not_found, reply, serve
 from .openapi import describe_api
+from .pages.page_serving import ASSET_ROUTES, serve_page
 
 
 def _with_description(routes: tuple[ApiRoute, ...]) -> tuple[ApiRoute, ...]:
@@ -43,10 +44,12 @@ async def _wrong_method(request: Request, error: Exception) -> Response:
     return failure(not_found("no such method"))
 
 
-def make_application(routes: Iterable[ApiRoute], state: ServerState) -> Starlette:
-    """Return the application of a route table."""
+def make_application(routes: Iterable[ApiRoute], state: ServerState, pages: Iterable[ApiRoute] = ()) -> Starlette:
+    """Return the application of a route table, and of a table of pages."""
     handlers: dict[Any, Any] = {404: _missing, 405: _wrong_method}
     listed = [Route(one.path, serve(one, state), methods=[one.method]) for one in routes]
+    listed += [Route(one.path, serve_page(one, state), methods=[one.method]) for one in pages]
+    listed += ASSET_ROUTES
     application = Starlette(routes=listed, exception_handlers=handlers)
     application.router.redirect_slashes = False
     return application

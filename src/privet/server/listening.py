@@ -26,6 +26,8 @@ from .browser_login import CookieSigner
 from .data_set import DataSet, open_data_sets
 from .http_call import ServerState
 from .job_queue import JobQueue
+from .pages.analyst_pages import ANALYST_PAGES
+from .pages.custodian_pages import CUSTODIAN_PAGES
 from .throttle import ServerLimits
 from .token_store import TokenStore
 
@@ -112,10 +114,12 @@ class PrivetServer:
         self.jobs = JobQueue(options.limits, workers)
         secure = options.certificate is not None or options.behind_proxy
         self.state = ServerState(self.datasets, self.accounts, self.signer, self.jobs, options.limits, secure)
-        analysts = self._listener(make_application(analyst_routes(), self.state), options.host, options.port)
+        analysts = self._listener(
+            make_application(analyst_routes(), self.state, ANALYST_PAGES), options.host, options.port
+        )
         self._listeners = [analysts]
         if options.custodian_port is not None:
-            application = make_application(custodian_routes(), self.state)
+            application = make_application(custodian_routes(), self.state, CUSTODIAN_PAGES)
             self._listeners.append(self._listener(application, options.custodian_host, options.custodian_port))
         self.urls: tuple[str, ...] = ()
         self.ready = threading.Event()

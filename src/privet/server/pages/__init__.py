@@ -1,0 +1,1 @@
+"""The server's pages: rendered here from templates, with one small script; every change goes through the HTTP API."""

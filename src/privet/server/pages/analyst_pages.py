@@ -1,0 +1,386 @@
+"""The analysts' pages: write a question, see its price and its error bars, ask, read answers, look after a budget."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from typing import Any
+
+from anyio import to_thread
+from starlette.responses import RedirectResponse, Response
+
+from privet.answer import Answer, Series
+from privet.core.budget import Approximate, Zcdp
+from privet.core.errors import BadParameter, NotFound, PrivetError, RequestError
+from privet.display import shown_error
+from privet.execution.request import asked_at
+from privet.planner.plan import Plan
+from privet.server.analyst_api import ANALYST, _found_again, _left, _moment
+from privet.server.http_call import ANYONE, ApiRoute, HttpCall
+from privet.server.job_queue import Job
+
+from .invented_values import SIZES, invented_pictures
+from .page_serving import fragment, page
+from .question_builder import AGGREGATES, COMPARISONS, BuiltQuestion, built_sql, read_form, read_sql
+from .svg_charts import MOST_BARS, ChartPoint, draw_chart, place_of
+
+_LEAST = 0.001
+
+
+def login_page(call: HttpCall) -> Response:
+    """Return the page on which a token is given."""
+    return page(call, "login.html", title="Log in", name="")
+
+
+def first_page(call: HttpCall) -> Response:
+    """Return the data sets, or the only one."""
+    names = [one.name for one in call.state.visible(call.identity)]
+    if len(names) == 1:
+        return RedirectResponse(f"/d/{names[0]}", 303)
+    return page(call, "data_sets.html", title="Data sets", name="")
+
+
+def tour_page(call: HttpCall) -> Response:
+    """Return a short tour of what there is."""
+    names = [one.name for one in call.state.visible(call.identity)]
+    return page(call, "tour.html", title="A two-minute tour", name=names[0] if len(names) == 1 else "", names=names)
+
+
+# A question.
+
+
+def workbench(call: HttpCall) -> Response:
+    """Return the page on which a question is written, priced and asked."""
+    session = call.dataset.desk(call.identity).admitting
+    tables = dict(session.tables.items())
+    schema = {name: [column.name for column in one.columns] for name, one in tables.items()}
+    examples = [sql for one in tables.values() for sql in one.examples]
+    given = call.request.query_params.get("sql")
+    earlier = call.state.accounts.asked_by(call.identity.name, call.dataset.name, 5)
+    return page(
+        call,
+        "workbench.html",
+        title="Ask",
+        name=call.dataset.name,
+        tables=tables,
+        schema=schema,
+        examples=examples[:6],
+        sql=given[:20_000] if given else next((one for one in examples if "GROUP BY" in one), "".join(examples[:1])),
+        earlier=[_earlier(one) for one in earlier],
+        **_price_range(call),
+    )
+
+
+def _price_range(call: HttpCall) -> dict[str, Any]:
+    """Return the measure of the account, and from where to where its slider goes."""
+    budget, left = call.dataset.ledger.budget_of(call.identity.name), _left(call)
+    measure = "rho" if isinstance(budget, Zcdp) else "epsilon"
+    whole = float(budget.rho if isinstance(budget, Zcdp) else budget.epsilon)
+    return {
+        "measure": measure,
+        "low": min(_LEAST, whole / 1000),
+        "high": whole,
+        "start": f"{whole / 10:.3g}",
+        "left": left,
+    }
+
+
+def _terms(call: HttpCall) -> tuple[str, dict[str, Any], int]:
+    """Return the question of a form, how it is asked, and how many rows its invented groups have."""
+    body = call.take("question", optional=("epsilon", "rho", "within", "size"))
+    terms = {name: body[name] for name in ("epsilon", "rho", "within") if body.get(name) not in (None, "")}
+    if "within" in terms:
+        terms = {"within": terms["within"], **({"at_most": terms["epsilon"]} if "epsilon" in terms else {})}
+    numbers = {name: _written(value, name) for name, value in terms.items()}
+    sizes = {str(size): size for size in SIZES}
+    return str(body["question"]), numbers, sizes.get(str(body.get("size")), 1_000)
+
+
+def _written(value: Any, name: str) -> Any:
+    if name == "within" and isinstance(value, str) and value.strip().endswith("%"):
+        return value.strip()
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise BadParameter(name, value, "a number, such as 0.5") from None
+
+
+def plan_part(call: HttpCall) -> Response:
+    """Return the plan of a question, its price, and how its answer may look, on invented values. Free."""
+    question, terms, size = _terms(call)
+    desk = call.dataset.desk(call.identity)
+    try:
+        if not question.strip():
+            raise RequestError("write a question: SELECT ... FROM ... ; the examples below show how")
+        with asked_at(_moment(call)):
+            plan = desk.admitting.plan(question, **terms)
+    except PrivetError as error:
+        return fragment("plan_error.html", error=error)
+    ledger = call.dataset.ledger
+    stored = ledger.find(plan.digest, desk.account) is not None
+    fits = stored or ledger.admits(plan.event, account=desk.account)
+    return fragment(
+        "plan_part.html",
+        plan=plan,
+        price=_priced(plan),
+        stored=stored,
+        fits=fits,
+        left=_left(call),
+        after=_after(call, plan) if fits and not stored else None,
+        pictures=invented_pictures(plan, size=size),
+        size=size,
+        notes=plan.notes(0.95),
+        name=call.dataset.name,
+    )
+
+
+def _priced(plan: Plan) -> str:
+    return ", ".join(f"{name} {amount:.3g}" for name, amount in plan.price.items() if amount or name != "delta")
+
+
+def _after(call: HttpCall, plan: Plan) -> str:
+    """Return what would be left after a charge."""
+    left = call.dataset.ledger.remaining_after(plan.event, call.identity.name)
+    return f"up to epsilon {left.largest_epsilon:.3g}" if left.largest_epsilon else "nothing"
+
+
+def builder_part(call: HttpCall) -> Response:
+    """Return the form of a question: an empty one for a table, or that of a question in SQL."""
+    session, asked = call.dataset.desk(call.identity).admitting, call.request.query_params
+    names = list(session.tables)
+    table = asked.get("table", "")
+    built, error = BuiltQuestion(table if table in names else names[0]), ""
+    if asked.get("question"):
+        try:
+            built = read_sql(asked["question"], session)
+        except PrivetError as wrong:
+            error = str(wrong)
+    return fragment(
+        "builder.html",
+        name=call.dataset.name,
+        tables=names,
+        built=built,
+        columns=session.describe(built.table).columns,
+        aggregates=AGGREGATES,
+        comparisons=COMPARISONS,
+        error=error,
+    )
+
+
+def builder_sql(call: HttpCall) -> Response:
+    """Return the question of the form to the editor, as SQL."""
+    session, asked = call.dataset.desk(call.identity).admitting, call.request.query_params
+    try:
+        built = read_form(dict(asked.items()), asked.getlist("groups"))
+        sql = built_sql(built, session.describe(built.table))
+    except PrivetError as error:
+        return fragment("error_part.html", error=error)
+    response = fragment("builder_said.html")
+    response.headers["HX-Trigger"] = json.dumps({"privet:use": {"sql": sql}})
+    return response
+
+
+# Answers.
+
+
+def _earlier(one: Any) -> dict[str, Any]:
+    body = one.body
+    text = body.get("question") or body.get("table") or one.operation
+    return {"id": one.id, "text": text, "operation": one.operation, "created": one.created}
+
+
+def answers_page(call: HttpCall) -> Response:
+    """Return the questions of the account, latest first."""
+    found = call.state.accounts.asked_by(call.identity.name, call.dataset.name, 200)
+    return page(call, "answers.html", title="Answers", name=call.dataset.name, earlier=[_earlier(one) for one in found])
+
+
+async def answer_page(call: HttpCall) -> Response:
+    """Return an answer of the account's own: its numbers with intervals, pictures, notes; or that it is being read."""
+    job = await _job(call)
+    if job is not None and not job.over:
+        await job.wait(0.2)
+    return await to_thread.run_sync(_shown_answer, call, job, limiter=call.state.threads)
+
+
+async def _job(call: HttpCall) -> Job | None:
+    identifier = call.request.path_params["answer"]
+    job = call.state.jobs.find(identifier, call.identity.name)
+    if job is None:
+        job = await to_thread.run_sync(_found_again, call, identifier, limiter=call.state.threads)
+    return job
+
+
+def _shown_answer(call: HttpCall, job: Job | None) -> Response:
+    identifier = call.request.path_params["answer"]
+    if job is None:
+        lost = call.state.accounts.asked(identifier, call.identity.name)
+        return page(call, "interrupted.html", title="Not answered", name=lost.dataset, asked=_earlier(lost))
+    inside = call.request.headers.get("hx-request") == "true"
+    asked, name = _earlier(job.asked), job.asked.dataset
+    if not job.over:
+        if inside:
+            return fragment("waiting_part.html", asked=asked)
+        return page(call, "waiting.html", title="Reading", name=name, asked=asked)
+    if inside:
+        return Response("", 200, {"HX-Refresh": "true"})
+    if job.error is not None:
+        return page(call, "failed.html", title="Failed", name=name, asked=asked, error=job.error)
+    if not isinstance(job.result, Answer):
+        return page(call, "other_result.html", title="Answer", name=name, asked=asked, text=repr(job.result))
+    return page(call, "answer.html", title="Answer", name=name, asked=asked, **_answer_values(job.result))
+
+
+def _answer_values(answer: Answer) -> dict[str, Any]:
+    keys = [one for one in answer.series if not one.noisy]
+    noisy = [one for one in answer.series if one.noisy]
+    rows = range(len(answer))
+    table = [[_cell(one, row) for one in answer.series] for row in rows]
+    texts = [one for one in keys if len(keys) and not all(isinstance(value, bool) for value in one.values)]
+    pictures = []
+    for one in noisy[:4]:
+        points = [_point(one, texts, row) for row in rows]
+        kept = [point for point in points if point is not None]
+        pictures.append((one.name, draw_chart(kept, title=one.name)))
+    cost = answer.certificate()["cost"]
+    return {
+        "answer": answer,
+        "columns": answer.series,
+        "table": table,
+        "pictures": [(name, picture) for name, picture in pictures if picture],
+        "cut": len(answer) > MOST_BARS,
+        "price": ", ".join(f"{name} {amount:.3g}" for name, amount in cost.items() if amount or name != "delta"),
+        "pivots": len(keys) == 2 and len(noisy) >= 1 and len(answer) > 1,
+    }
+
+
+def _cell(series: Series, row: int) -> dict[str, Any]:
+    value = series.values[row]
+    cell: dict[str, Any] = {"value": value, "sort": "" if value is None else value, "error": "", "range": ""}
+    if series.noisy and series.low is not None and series.high is not None and value is not None:
+        low, high = series.low[row], series.high[row]
+        if isinstance(value, (int, float)) and isinstance(low, (int, float)) and isinstance(high, (int, float)):
+            half = max(high - value, value - low)
+            cell["error"] = f"±{shown_error(half)}" if math.isfinite(half) else "no interval"
+            cell["range"] = f"{low:,.6g} to {high:,.6g}"
+        else:
+            cell["range"] = f"{low} to {high}"
+    return cell
+
+
+def _point(series: Series, keys: list[Series], row: int) -> ChartPoint | None:
+    value = series.values[row]
+    if not isinstance(value, (int, float)) or series.low is None or series.high is None:
+        return None
+    label = " · ".join("none" if one.values[row] is None else str(one.values[row]) for one in keys) or "all rows"
+    low, high = series.low[row], series.high[row]
+    place = place_of(keys[0].values[row]) if len(keys) == 1 else None
+    return ChartPoint(label, float(value), float(low), float(high), place)
+
+
+async def plot_picture(call: HttpCall) -> Response:
+    """Return the picture of an answer as PNG."""
+    answer = await _own_answer(call)
+
+    def drawn() -> bytes:
+        out = io.BytesIO()
+        answer.plot().savefig(out, format="png", dpi=150)
+        return out.getvalue()
+
+    body = await to_thread.run_sync(drawn, limiter=call.state.threads)
+    return _download(body, "image/png", "answer.png")
+
+
+async def certificate_file(call: HttpCall) -> Response:
+    """Return the certificate of an answer as a file."""
+    from privet.server.results_formats import dump
+
+    answer = await _own_answer(call)
+    return _download(dump(answer.certificate()), "application/json", "certificate.json")
+
+
+async def answer_file(call: HttpCall) -> Response:
+    """Return an answer as a file: CSV, Arrow or JSON."""
+    from privet.server.results_formats import FORMATS, read_format, render
+
+    form = read_format(call.request.path_params["format"])
+    answer = await _own_answer(call)
+    body = await to_thread.run_sync(render, answer, "ask", form, limiter=call.state.threads)
+    return _download(body, FORMATS[form], f"answer.{form}")
+
+
+async def _own_answer(call: HttpCall) -> Answer:
+    job = await _job(call)
+    if job is None or not job.over or not isinstance(job.result, Answer):
+        raise NotFound("there is no such answer yet")
+    return job.result
+
+
+def _download(body: bytes, kind: str, name: str) -> Response:
+    headers = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+    return Response(body, 200, {**headers, "Content-Disposition": f'attachment; filename="{name}"'}, kind)
+
+
+async def pivot_part(call: HttpCall) -> Response:
+    """Return an answer as a cross-tab, at no cost."""
+    answer = await _own_answer(call)
+    keys = [one.name for one in answer.series if not one.noisy]
+    index = call.request.query_params.get("index") or keys[0]
+    across = next((one for one in keys if one != index), keys[-1])
+    values = call.request.query_params.get("values") or next(one.name for one in answer.series if one.noisy)
+    crossed = answer.pivot(index, across, values)
+    table = [[_cell(one, row) for one in crossed.series] for row in range(len(crossed))]
+    return fragment("cross_tab.html", columns=crossed.series, table=table, across=across)
+
+
+# The budget.
+
+
+def budget_page(call: HttpCall) -> Response:
+    """Return the account's budget, its charges, and its requests for more."""
+    call.dataset.desk(call.identity)
+    ledger, account = call.dataset.ledger, call.identity.name
+    budget = ledger.budget_of(account)
+    charges = [one.to_dict() for one in ledger.entries(last=400, account=account) if one.kind == "charge"]
+    share = next((one.spent for one in ledger.balances() if one.account == account), None)
+    return page(
+        call,
+        "budget.html",
+        title="Budget",
+        name=call.dataset.name,
+        budget=budget,
+        spent=share,
+        left=_left(call),
+        charges=list(reversed(charges)),
+        requests=call.state.accounts.requests(call.dataset.name, account=account),
+        measure="rho" if isinstance(budget, Zcdp) else "epsilon",
+        with_delta=isinstance(budget, Approximate),
+    )
+
+
+def tables_page(call: HttpCall) -> Response:
+    """Return the tables that may be asked about, with what is declared of their columns."""
+    session = call.dataset.desk(call.identity).admitting
+    tables = dict(session.tables.items())
+    return page(call, "tables.html", title="Tables", name=call.dataset.name, tables=tables)
+
+
+ANALYST_PAGES: tuple[ApiRoute, ...] = (
+    ApiRoute("GET", "/login", ANYONE, login_page, "Log in."),
+    ApiRoute("GET", "/", ANALYST, first_page, "The data sets."),
+    ApiRoute("GET", "/tour", ANALYST, tour_page, "A tour."),
+    ApiRoute("GET", "/d/{dataset}", ANALYST, workbench, "Write a question."),
+    ApiRoute("POST", "/d/{dataset}/plan", ANALYST, plan_part, "Its plan."),
+    ApiRoute("GET", "/d/{dataset}/builder", ANALYST, builder_part, "A question as a form."),
+    ApiRoute("GET", "/d/{dataset}/builder/sql", ANALYST, builder_sql, "The form as SQL."),
+    ApiRoute("GET", "/d/{dataset}/answers", ANALYST, answers_page, "Own answers."),
+    ApiRoute("GET", "/d/{dataset}/tables", ANALYST, tables_page, "The tables."),
+    ApiRoute("GET", "/d/{dataset}/budget", ANALYST, budget_page, "The budget."),
+    ApiRoute("GET", "/a/{answer}", ANALYST, answer_page, "An answer."),
+    ApiRoute("GET", "/a/{answer}/pivot", ANALYST, pivot_part, "An answer as a cross-tab."),
+    ApiRoute("GET", "/a/{answer}/answer.png", ANALYST, plot_picture, "Its picture."),
+    ApiRoute("GET", "/a/{answer}/certificate.json", ANALYST, certificate_file, "Its certificate."),
+    ApiRoute("GET", "/a/{answer}/answer.{format}", ANALYST, answer_file, "An answer as a file."),
+)
+"""Pages of the analysts' listener."""

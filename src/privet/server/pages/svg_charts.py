@@ -1,0 +1,138 @@
+"""Pictures of released numbers as SVG: bars with error bars for groups, a line with a band along numbers and dates.
+
+Colours and fonts come from the page's style sheet by class, as the pages allow no styles of their own. Text is escaped.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+MOST_BARS = 60
+_WIDTH, _BAR, _GAP, _TOP, _BOTTOM, _RIGHT = 640, 18, 8, 8, 26, 14
+
+
+@dataclass(frozen=True)
+class ChartPoint:
+    """One number of a picture, with the ends of its interval, and where it stands along the axis if it has a place."""
+
+    label: str
+    value: float
+    low: float
+    high: float
+    place: float | None = None
+
+
+def draw_chart(points: Sequence[ChartPoint], *, title: str, invented: bool = False) -> str:
+    """Return a picture of numbers with their intervals; empty where there is nothing to draw."""
+    known = [one for one in points if math.isfinite(one.value)]
+    if not known:
+        return ""
+    placed = len(known) > 2 and all(one.place is not None for one in known)
+    return _line(known, title, invented) if placed else _bars(known[:MOST_BARS], title, invented)
+
+
+def _ends(points: Sequence[ChartPoint]) -> tuple[float, float]:
+    finite = [end for one in points for end in (one.value, one.low, one.high) if math.isfinite(end)]
+    low, high = min(0.0, *finite), max(0.0, *finite)
+    return (low, high) if high > low else (low, low + 1)
+
+
+def ticks(low: float, high: float) -> list[float]:
+    """Return about five round numbers between two."""
+    step = 10 ** math.floor(math.log10((high - low) / 4))
+    step = next((step * times for times in (1, 2, 5, 10) if (high - low) / (step * times) <= 5), step * 10)
+    first = math.ceil(low / step)
+    return [number * step for number in range(first, math.floor(high / step + 1e-9) + 1)]
+
+
+def short(value: float) -> str:
+    """Return a number as an axis shows it."""
+    if value and abs(value) < 0.001:
+        return f"{value:.1e}"
+    return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:.3g}"
+
+
+def _opened(height: float, title: str, invented: bool) -> list[str]:
+    told = f"{title} (invented values)" if invented else title
+    kind = "chart invented" if invented else "chart"
+    return [
+        f'<svg class="{kind}" viewBox="0 0 {_WIDTH} {height:g}" role="img" aria-label="{escape(told, quote=True)}">'
+    ]
+
+
+def _bars(points: Sequence[ChartPoint], title: str, invented: bool) -> str:
+    low, high = _ends(points)
+    left = min(220, 14 + 7 * max(len(one.label) for one in points))
+    height = _TOP + len(points) * (_BAR + _GAP) + _BOTTOM
+    scale = (_WIDTH - left - _RIGHT) / (high - low)
+
+    def x(value: float) -> float:
+        return round(left + (min(max(value, low), high) - low) * scale, 1)
+
+    parts = _opened(height, title, invented)
+    foot = height - _BOTTOM
+    for tick in ticks(low, high):
+        parts.append(f'<line class="grid" x1="{x(tick)}" x2="{x(tick)}" y1="{_TOP}" y2="{foot}"/>')
+        parts.append(f'<text class="tick" x="{x(tick)}" y="{height - 8}" text-anchor="middle">{short(tick)}</text>')
+    for row, one in enumerate(points):
+        top = _TOP + row * (_BAR + _GAP)
+        middle = top + _BAR / 2
+        start, end = sorted((x(0), x(one.value)))
+        label = one.label if len(one.label) <= 28 else one.label[:27] + "…"
+        parts.append(f'<text x="{left - 8}" y="{middle + 4}" text-anchor="end">{escape(label)}</text>')
+        parts.append(f'<rect class="bar" x="{start}" y="{top}" width="{max(end - start, 0):.1f}" height="{_BAR}"/>')
+        parts.append(f'<line class="whisker" x1="{x(one.low)}" x2="{x(one.high)}" y1="{middle}" y2="{middle}"/>')
+        for side in (one.low, one.high):
+            if math.isfinite(side):
+                parts.append(
+                    f'<line class="whisker" x1="{x(side)}" x2="{x(side)}" y1="{middle - 5}" y2="{middle + 5}"/>'
+                )
+    parts.append(f'<line class="axis" x1="{x(0)}" x2="{x(0)}" y1="{_TOP}" y2="{foot}"/></svg>')
+    return "".join(parts)
+
+
+def _line(points: Sequence[ChartPoint], title: str, invented: bool) -> str:
+    points = sorted(points, key=lambda one: one.place or 0)
+    low, high = _ends(points)
+    left, height = 62, 260
+    first, last = points[0].place or 0.0, points[-1].place or 0.0
+    across = (_WIDTH - left - _RIGHT) / ((last - first) or 1)
+    down = (height - _TOP - _BOTTOM) / (high - low)
+
+    def x(one: ChartPoint) -> float:
+        return round(left + ((one.place or 0) - first) * across, 1)
+
+    def y(value: float) -> float:
+        return round(height - _BOTTOM - (min(max(value, low), high) - low) * down, 1)
+
+    parts = _opened(height, title, invented)
+    for tick in ticks(low, high):
+        parts.append(f'<line class="grid" x1="{left}" x2="{_WIDTH - _RIGHT}" y1="{y(tick)}" y2="{y(tick)}"/>')
+        parts.append(f'<text class="tick" x="{left - 8}" y="{y(tick) + 4}" text-anchor="end">{short(tick)}</text>')
+    upper = " ".join(f"{x(one)},{y(one.high)}" for one in points)
+    lower = " ".join(f"{x(one)},{y(one.low)}" for one in reversed(points))
+    parts.append(f'<polygon class="band" points="{upper} {lower}"/>')
+    parts.append(f'<polyline class="line" points="{" ".join(f"{x(one)},{y(one.value)}" for one in points)}"/>')
+    for one in (points[0], points[len(points) // 2], points[-1]):
+        anchor = "start" if one is points[0] else "end" if one is points[-1] else "middle"
+        parts.append(
+            f'<text class="tick" x="{x(one)}" y="{height - 8}" text-anchor="{anchor}">{escape(one.label)}</text>'
+        )
+    parts.append(f'<line class="axis" x1="{left}" x2="{_WIDTH - _RIGHT}" y1="{y(0)}" y2="{y(0)}"/></svg>')
+    return "".join(parts)
+
+
+def place_of(key: Any) -> float | None:
+    """Return where a key stands along an axis: numbers and dates have a place, texts have none."""
+    if isinstance(key, bool) or key is None:
+        return None
+    if isinstance(key, (int, float)):
+        return float(key)
+    if isinstance(key, datetime.datetime):
+        return (key - datetime.datetime(1970, 1, 1)) / datetime.timedelta(days=1)
+    return float(key.toordinal()) if isinstance(key, datetime.date) else None

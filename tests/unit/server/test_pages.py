@@ -1,0 +1,276 @@
+"""The server's pages over HTTP: who may see which, what they show, and that nothing but their own script may run."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import urllib.parse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from privet.server.pages.analyst_pages import ANALYST_PAGES
+from privet.server.pages.custodian_pages import CUSTODIAN_PAGES
+from privet.server.pages.page_serving import HERE, asset_address, assets
+from privet.server.pages.question_builder import BuiltQuestion, built_sql, read_sql
+from privet.server.pages.svg_charts import ChartPoint, draw_chart, ticks
+from served import COUNT, Served, served
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with served(tmp_path_factory.mktemp("pages")) as found:
+        yield found
+
+
+def text(world: Served, path: str, body: Any = None, **options: Any) -> str:
+    reply = world.call(path, body, **options)
+    assert reply.status == 200, reply.body
+    return reply.body.decode()
+
+
+@pytest.fixture(scope="module")
+def answered(world: Served) -> str:
+    return str(world.ask({"question": COUNT, "epsilon": 1}).json["id"])
+
+
+EVERY = [(False, one) for one in ANALYST_PAGES] + [(True, one) for one in CUSTODIAN_PAGES]
+
+
+@pytest.mark.parametrize("who", [None, "ana", "carol", "otto"])
+@pytest.mark.parametrize(("custodian", "route"), EVERY, ids=lambda one: getattr(one, "path", str(one)))
+def test_a_page_is_for_its_roles_alone(
+    world: Served, answered: str, custodian: bool, route: Any, who: str | None
+) -> None:
+    roles = {None: None, "ana": "analyst", "carol": "custodian", "otto": "auditor"}
+    path = route.path.format(dataset="clinic", answer=answered, format="csv", request="1", name="x")
+    body = {"question": COUNT} if route.method == "POST" else None
+    reply = world.call(path, body, who=who, custodian=custodian, method=route.method)
+    if not route.roles or roles[who] in route.roles:
+        assert reply.status in (200, 400, 404)
+    elif who is None:
+        assert b'action="/v1/login"' in reply.body or b'data-api="/v1/login"' in reply.body  # sent on to the log-in
+    else:
+        assert reply.status == 403
+
+
+def test_pages_allow_their_own_script_and_style_and_nothing_else(world: Served, answered: str) -> None:
+    paths = (
+        "/login",
+        "/d/clinic",
+        "/d/clinic/answers",
+        "/d/clinic/tables",
+        "/d/clinic/budget",
+        "/tour",
+        f"/a/{answered}",
+    )
+    nonces = set()
+    for path in paths:
+        reply = world.call(path)
+        policy = reply.headers["content-security-policy"]
+        assert "unsafe" not in policy
+        assert policy.startswith("default-src 'none'")
+        nonces.add(re.search("nonce-([^']+)", policy)[1])  # type: ignore[index]
+        page = reply.body.decode()
+        assert not re.search(r"<[^>]+\sstyle=|<style|\son[a-z]+=|javascript:", page)
+        assert re.findall(r"<script[^>]*>", page) == [f'<script defer src="{asset_address("privet.js")}">']
+        assert "http://" not in page
+        assert "https://" not in page
+    assert len(nonces) == len(paths)
+
+
+def test_the_first_page_is_under_300_kb_compressed(world: Served) -> None:
+    page = world.call("/d/clinic").body
+    sizes = [len(assets()[name].packed) for name in ("privet.js", "privet.css")]
+    assert len(gzip.compress(page)) + sum(sizes) < 300_000
+
+
+def test_assets_are_kept_by_browsers_and_found_by_their_digest(world: Served) -> None:
+    found = world.call(asset_address("privet.css"), who=None, headers={"Accept-Encoding": "gzip"})
+    assert found.headers["content-encoding"] == "gzip"
+    assert gzip.decompress(found.body) == (HERE / "assets" / "privet.css").read_bytes()
+    assert "immutable" in found.headers["cache-control"]
+    assert world.call("/assets/0/privet.css", who=None).status == 404
+    digest = assets()["privet.css"].digest
+    for path in ("..%2fpage_serving.py", "..%2f..%2fpage_serving.py", "layout.html"):
+        assert world.call(f"/assets/{digest}/{path}", who=None).status == 404
+
+
+def test_a_plan_shows_its_price_and_invented_values_and_charges_nothing(world: Served) -> None:
+    before = world.call("{d}/history").json["charges"]
+    sql = "SELECT ward, AVG(age) AS age FROM visits GROUP BY ward"
+    page = text(world, "/d/clinic/plan", {"question": sql, "epsilon": "0.5", "size": "1000"})
+    assert "epsilon 0.5" in page
+    assert "Invented values" in page
+    assert '<svg class="chart invented"' in page
+    assert "Left afterwards" in page
+    assert world.call("{d}/history").json["charges"] == before
+
+
+def test_a_width_is_planned_instead_of_a_price(world: Served) -> None:
+    sql = "SELECT COUNT(*) AS n FROM visits"
+    wide, narrow = (
+        float(
+            re.search(
+                r"epsilon ([\d.]+)", text(world, "/d/clinic/plan", {"question": sql, "epsilon": "5", "within": one})
+            )[1]
+        )  # type: ignore[index]
+        for one in ("200", "20")
+    )
+    assert wide < narrow
+
+
+@pytest.mark.parametrize(
+    ("sql", "told"),
+    [
+        ("", "write a question"),
+        ("SELECT * FROM visits", "single rows"),
+        ("SELECT nothing FROM visits", "no column"),
+        ("SELECT '<script>alert(1)</script>' FROM nowhere<b>", "&lt;"),
+    ],
+)
+def test_what_cannot_be_planned_is_told_in_words_and_escaped(world: Served, sql: str, told: str) -> None:
+    page = text(world, "/d/clinic/plan", {"question": sql, "epsilon": "1"})
+    assert told in page
+    assert "<script>" not in page
+    assert "Nothing was charged" in page
+
+
+def test_a_price_beyond_the_budget_says_what_fits_and_where_to_ask_for_more(world: Served) -> None:
+    page = text(world, "/d/clinic/plan", {"question": "SELECT COUNT(*) AS n FROM staff", "epsilon": "25"})
+    assert "does not cover this" in page
+    assert "/d/clinic/budget#more" in page
+
+
+def test_an_answer_shows_its_numbers_intervals_notes_and_files(world: Served, answered: str) -> None:
+    page = text(world, f"/a/{answered}")
+    rows = world.ask({"question": COUNT, "epsilon": 1}).json["result"]
+    assert "heart" in page
+    assert "±" in page
+    assert "Each interval covers the added noise" in page
+    assert rows is not None
+    assert world.call(f"/a/{answered}/answer.csv").body.startswith(b"ward,n,")
+    assert world.call(f"/a/{answered}/certificate.json").json["cost"]["epsilon"] == 1
+    assert world.call(f"/a/{answered}/answer.png").body.startswith(b"\x89PNG")
+    assert "already" in text(
+        world, "/d/clinic/plan", {"question": COUNT, "epsilon": "1"}
+    ) or "you have this answer" in text(world, "/d/clinic/plan", {"question": COUNT, "epsilon": "1"})
+
+
+def test_the_answer_of_another_account_does_not_exist(world: Served, answered: str) -> None:
+    for path in ("", "/answer.csv", "/certificate.json", "/answer.png", "/pivot"):
+        assert world.call(f"/a/{answered}{path}", who="ben").status == 404
+
+
+def test_two_groupings_are_shown_as_a_cross_tab_at_no_cost(world: Served) -> None:
+    sql = "SELECT ward, sex, COUNT(*) AS n FROM visits GROUP BY ward, sex"
+    found = world.ask({"question": sql, "epsilon": 1}).json["id"]
+    charges = len(world.call("{d}/history").json["charges"])
+    page = text(world, f"/a/{found}/pivot?index=ward&values=n")
+    assert all(one in page for one in ("heart", "lung", ">f<", ">m<"))
+    assert "Cross-tab" in text(world, f"/a/{found}")
+    assert len(world.call("{d}/history").json["charges"]) == charges
+
+
+def test_a_question_in_sql_is_shown_as_a_form_and_written_back(world: Served) -> None:
+    sql = "SELECT ward, AVG(age) AS age FROM visits WHERE age >= 18 AND sex = 'f' GROUP BY ward"
+    page = text(world, f"/d/clinic/builder?question={urllib.parse.quote(sql)}")
+    assert '<option value="avg" selected>' in page
+    assert 'value="18"' in page
+    form = {
+        "table": "visits",
+        "function0": "avg",
+        "of0": "age",
+        "groups": "ward",
+        "column0": "sex",
+        "is0": "=",
+        "value0": "f",
+    }
+    reply = world.call(f"/d/clinic/builder/sql?{urllib.parse.urlencode(form)}")
+    assert "AVG(age)" in reply.headers["hx-trigger"]
+    assert "sex = 'f'" in reply.headers["hx-trigger"]
+
+
+@pytest.mark.parametrize(
+    "built",
+    [
+        BuiltQuestion("visits"),
+        BuiltQuestion("visits", ("ward", "sex"), (("rows", ""), ("sum", "cost"))),
+        BuiltQuestion("visits", (), (("median", "age"),), (("age", ">=", "18"), ("note", "<>", "it's 5%"))),
+        BuiltQuestion("staff", ("ward",), (("max", "salary"),)),
+        BuiltQuestion("visits", ("ward",), (("people", "patient"),)),
+    ],
+)
+def test_what_the_form_writes_is_read_back_by_it(world: Served, built: BuiltQuestion) -> None:
+    data = world.server.datasets["clinic"]
+    ana = world.server.accounts.identify(world.tokens["ana"])
+    assert ana is not None
+    session = data.desk(ana).admitting
+    sql = built_sql(built, session.describe(built.table))
+    assert built_sql(read_sql(sql, session), session.describe(built.table)) == sql
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward HAVING COUNT(*) > 5 UNION ALL SELECT 'x', 1 FROM wards",
+        "SELECT COUNT(*) FROM visits WHERE age > 3 OR age < 2",
+        "SELECT UPPER(ward) AS w, COUNT(*) AS n FROM visits GROUP BY w",
+        "SELECT SUM(cost * 2) FROM visits",
+    ],
+)
+def test_a_richer_question_stays_sql(world: Served, sql: str) -> None:
+    page = text(world, f"/d/clinic/builder?question={urllib.parse.quote(sql)}")
+    assert 'role="alert"' in page
+
+
+def test_hostile_names_in_the_form_are_refused_by_name(world: Served) -> None:
+    for form in (
+        {"table": "visits; DROP TABLE visits", "function0": "rows"},
+        {"table": "visits", "function0": "avg", "of0": "age) FROM staff --"},
+        {"table": "visits", "function0": "evil", "of0": "age"},
+        {"table": "visits", "function0": "rows", "column0": "age", "is0": "OR", "value0": "1"},
+        {"table": "visits", "function0": "rows", "column0": "age", "is0": "=", "value0": "1 OR 1=1"},
+    ):
+        reply = world.call(f"/d/clinic/builder/sql?{urllib.parse.urlencode(form)}")
+        assert "hx-trigger" not in reply.headers
+        assert b'role="alert"' in reply.body
+
+
+def test_a_request_for_budget_is_seen_by_the_custodian_and_granted(tmp_path: Path) -> None:
+    with served(tmp_path) as world:
+        reason = "a <b>yearly</b> report"
+        assert world.call("{d}/requests", {"budget": {"epsilon": 1, "delta": "1e-9"}, "reason": reason}).status == 201
+        assert "a &lt;b&gt;yearly&lt;/b&gt; report" in text(world, "/d/clinic/budget")
+        page = text(world, "/d/clinic/requests", who="carol", custodian=True)
+        assert "&lt;b&gt;" in page
+        assert re.search(r'data-api="(/v1/datasets/clinic/requests/\d+/grant)"', page)
+        assert "/grant" not in text(world, "/d/clinic/requests", who="otto", custodian=True)
+
+
+def test_the_custodian_sees_every_release_with_its_plan(world: Served, answered: str) -> None:
+    page = text(world, "/d/clinic/releases", who="carol", custodian=True)
+    assert "count of rows in visits by ward" in page
+    assert "/certificates/" in page
+    overview = text(world, "/d/clinic", who="carol", custodian=True)
+    assert "Top up" in overview
+    assert "Top up" not in text(world, "/d/clinic", who="otto", custodian=True)
+    assert "Head:" in text(world, "/d/clinic/ledger", who="otto", custodian=True)
+
+
+def test_a_chart_escapes_its_labels_and_holds_infinite_ends() -> None:
+    points = [ChartPoint("<b>&", 3.0, float("-inf"), float("inf")), ChartPoint("c", float("nan"), 0, 1)]
+    drawn = draw_chart(points, title='"><script>')
+    assert "<b>" not in drawn
+    assert "<script>" not in drawn
+    assert "inf" not in drawn
+    assert draw_chart([], title="none") == ""
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 1), (-5, 3), (0, 1e9), (0, 1e-9), (-1e-3, 0)])
+def test_ticks_are_few_and_lie_between_the_ends(low: float, high: float) -> None:
+    found = ticks(low, high)
+    assert 1 <= len(found) <= 7
+    assert all(low - 1e-12 <= one <= high * (1 + 1e-9) + 1e-12 for one in found)

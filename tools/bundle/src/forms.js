@@ -1,0 +1,61 @@
+// Forms that call the server's API with JSON, show its error in words, and go on to a page.
+//
+// `data-api` is the address; fields named a.b become {"a": {"b": ...}}; those with `data-list` are lists of names.
+// `data-next` is where to go afterwards, with {field} taken from the reply; without it, the page is loaded again.
+// `data-reply` names an element that shows one field of the reply instead, such as a new token.
+
+function body(form) {
+  const found = {}
+  for (const field of form.elements) {
+    if (!field.name || field.disabled || field.value === "" || (field.type === "radio" && !field.checked)) continue
+    if (field.dataset.local !== undefined) continue
+    const path = field.name.split(".")
+    let place = found
+    for (const part of path.slice(0, -1)) place = place[part] ??= {}
+    const names = () => field.value.split(",").map((one) => one.trim()).filter(Boolean)
+    place[path.at(-1)] =
+      field.dataset.list !== undefined ? names() : field.dataset.number !== undefined ? Number(field.value) : field.value
+  }
+  return found
+}
+
+function tell(form, message) {
+  const place = form.querySelector("[role=alert]") || document.querySelector("[data-errors]")
+  place.textContent = message
+  place.hidden = !message
+}
+
+export function callApi(form) {
+  if (form.dataset.started) return
+  form.dataset.started = "yes"
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault()
+    if (form.dataset.confirm && !window.confirm(form.dataset.confirm)) return
+    tell(form, "")
+    const buttons = [...form.querySelectorAll("button[type=submit]")]
+    buttons.forEach((one) => (one.disabled = true))
+    const token = document.querySelector("meta[name=csrf-token]")
+    const headers = { "Content-Type": "application/json", ...(token ? { "X-CSRF-Token": token.content } : {}) }
+    try {
+      const sent = { method: "POST", headers, body: JSON.stringify(body(form)), credentials: "same-origin" }
+      const response = await fetch(form.dataset.api, sent)
+      const reply = await response.json()
+      if (!response.ok) return tell(form, reply.error ? reply.error.message : "the server could not do this")
+      if (form.dataset.reply) {
+        const place = document.getElementById(form.dataset.reply)
+        place.querySelector("[data-value]").textContent = reply[place.dataset.field]
+        place.hidden = false
+        place.focus()
+        form.reset()
+        return
+      }
+      const next = form.dataset.next
+      if (next) location.assign(next.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(reply[name])))
+      else location.reload()
+    } catch {
+      tell(form, "the server cannot be reached; try again")
+    } finally {
+      buttons.forEach((one) => (one.disabled = false))
+    }
+  })
+}
