@@ -79,7 +79,7 @@ MUTANTS: list[Mutant] = [
         ("len(texts) < len(values)", "False"),
     ),
     *of(
-        "engines.scan_sql.statement:_Counting._within",
+        "engines.scan_sql.statement:CountingWriter._within",
         "conformance/test_engines.py",
         ("self.dialect.at(f'l.{end}', f'x.{name}')", "self.dialect.at(f'l.{end}', f'x.{name} + 1')"),
     ),

@@ -343,17 +343,17 @@ MUTANTS: list[Mutant] = [
         ("return False", "return True"),
     ),
     *of(
-        "engines.scan_sql.statement:_Counting.write",
+        "engines.scan_sql.statement:CountingWriter.write",
         "conformance/test_engines.py",
         ('" JOIN w USING (u)", "sum(w)"', '" JOIN w USING (u)", "count(*)"'),
     ),
     *of(
-        "engines.scan_sql.statement:_Counting._placed",
+        "engines.scan_sql.statement:CountingWriter._placed",
         "conformance/test_engines.py",
         ("' WHERE p IS NOT NULL'", "' '"),
     ),
     *of(
-        "engines.scan_sql.statement:_Counting._near",
+        "engines.scan_sql.statement:CountingWriter._near",
         "conformance/test_engines.py",
         (
             'f"(t - n) * {one} < a * {share} + {whole(near.above * near.share.denominator)}"',

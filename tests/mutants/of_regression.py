@@ -46,13 +46,13 @@ MUTANTS: list[Mutant] = [
         ("RowNorm(norm.order, limit, over, shift)", "RowNorm(norm.order, 2 * limit, over, shift)"),
     ),
     *of(
-        "engines.scan_sql.products:_ProductWriter._scaled",
+        "engines.scan_sql.products:ProductWriter._scaled",
         MOVES,
         ("names[: norm.over]", "names[:1]"),
         ('f"abs({one})"', 'f"({one})"'),
     ),
     *of(
-        "engines.scan_sql.products:_ProductWriter._of_people",
+        "engines.scan_sql.products:ProductWriter._of_people",
         MOVES,
         ("with_weight(units, norm, dialect)", "with_weight(units, Norm(1, 10**6, norm.shift), dialect)"),
     ),

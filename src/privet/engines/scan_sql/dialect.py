@@ -104,6 +104,8 @@ class Dialect(ABC):
     """A SELECT list where no column is needed."""
     forms: Mapping[str, Form]
     """The scalar functions that the engine has, and how each is written."""
+    reads_again: bool = False
+    """Whether rows that a statement names twice may be read twice, and differ: weights are then found by windows."""
 
     def form(self, function: str) -> Form:
         """Return how a function is written, or refuse it by name."""
@@ -314,6 +316,10 @@ class Dialect(ABC):
         """Return an aggregate over the rows that meet a condition."""
         return aggregate if condition is None else f"{aggregate} FILTER (WHERE {condition})"
 
+    def sum(self, sql: str, *, fits: bool = False) -> str:
+        """Return the aggregate that sums whole numbers in 128 bits, or in 64 where the sum is proven to fit."""
+        return f"sum({sql})"
+
     def short_sum(self, sql: str) -> str:
         """Return the aggregate that sums 64-bit numbers: one of more bits may come to anything, but raises nothing."""
         return f"sum({sql})"
@@ -328,6 +334,10 @@ class Dialect(ABC):
         One that does not fit is NULL or anything else, but raises nothing.
         """
         return self.cast_whole(self.total(self.short_sum(sql), condition))
+
+    def together(self, query: str, column: str) -> str:
+        """Return a query whose rows are where all others with the same value of a column are, if rows are spread."""
+        return query
 
     def nested(self, query: str) -> str:
         """Return a query as one stands after FROM or JOIN, with a name of its own where the engine wants one."""
@@ -347,6 +357,10 @@ class Dialect(ABC):
     @abstractmethod
     def all_but(self, *columns: str) -> str:
         """Return the list of all columns but some."""
+
+    def rising(self, column: str) -> str:
+        """Return a column as a term of a rising order, NULLs last."""
+        return column
 
     def order(self, place: str, *, descending: bool, nulls_first: bool) -> str:
         """Return one term of an order, with the place of NULLs said."""

@@ -24,10 +24,10 @@ def multiplied(scan: Scan, relation: str, secret: int, dialect: Dialect) -> Stat
     """
     if scan.products is None:
         raise InvariantError("this scan sums no products")
-    return _ProductWriter(scan, relation, secret, dialect, scan.products).write()
+    return ProductWriter(scan, relation, secret, dialect, scan.products).write()
 
 
-class _ProductWriter(Writer):
+class ProductWriter(Writer):
     def __init__(self, scan: Scan, relation: str, secret: int, dialect: Dialect, products: Products) -> None:
         super().__init__(scan, relation, secret, dialect)
         self.products = products
@@ -70,7 +70,7 @@ class _ProductWriter(Writer):
         for first, second in self.products.pairs:
             most = self.scan.sums[first].most * self.scan.sums[second].most
             left = f"v{first}" if most <= INT64[1] else wide(f"v{first}")
-            found.append(f"sum({left} * v{second})")
+            found.append(self.dialect.sum(f"{left} * v{second}"))
         return found
 
     def _of_people(self, norm: Norm) -> str:

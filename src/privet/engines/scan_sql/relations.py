@@ -55,7 +55,9 @@ class Side:
         """Return the order in which rows are kept: no two rows that differ in anything tie in it."""
         owner = [] if self.owner is None else [self.owner]
         signs = [dialect.sign(column) for column in self.numbers]
-        return ", ".join([dialect.keyed_hash([*owner, *self.columns], secret), *self.columns, *signs])
+        return ", ".join(
+            [dialect.keyed_hash([*owner, *self.columns], secret), *map(dialect.rising, self.columns), *signs]
+        )
 
 
 def join_sql(
@@ -197,7 +199,7 @@ def rank_sql(relation: Rank, source: Schema, made: Schema, rows: str, dialect: D
         inner.append(f"{renderer.render(relation.argument).sql} AS a")
     order = [_term(place, one, dialect) for place, one in zip(places, relation.order, strict=True)]
     if relation.function in {"row_number", "lag", "lead"}:
-        order += own  # rows that tie in all of their columns are the same
+        order += map(dialect.rising, own)  # rows that tie in all of their columns are the same
     function = {"lag": f"lag(a, {relation.places})", "lead": f"lead(a, {relation.places})"}.get(
         relation.function, f"{relation.function}()"
     )
@@ -231,7 +233,7 @@ def over_sql(relation: Rank, source: Schema, made: Schema, rows: str, dialect: D
     sql = f"SELECT {', '.join([*owner, *own, *parts, *places, *part.second])} FROM {nested(sql)}"
     span = relation.span or RowSpan(rows=False, start=None, end=0 if relation.order else None)
     order = [_term(place, one, dialect) for place, one in zip(places, relation.order, strict=True)]
-    order += own if span.rows else []
+    order += map(dialect.rising, own) if span.rows else []
     over = _window([*owner, *parts], order) + (f" {_span(span)}" if order else "")
     totals = [f"{total} OVER ({over}) AS {name}" for total, name in part.totals]
     sql = f"SELECT {', '.join([*owner, *own, *totals])} FROM {nested(sql)}"
@@ -298,7 +300,7 @@ class _Part:
         self.first.append(f"{found.x} AS x{index}")
         self.second.append(f"{found.y} AS y{index}")
         dialect = renderer.dialect
-        total, count = dialect.total(f"sum({found.value})", kept), dialect.total(f"count({found.value})", kept)
+        total, count = dialect.total(dialect.sum(found.value), kept), dialect.total(f"count({found.value})", kept)
         self.totals = [(total, f"t{index}"), (count, f"n{index}")]
         whole = renderer.render(one.argument).kind == "integer"
         if whole and one.function == "sum":

@@ -149,7 +149,7 @@ class Given:
     @property
     def total(self) -> str:
         """The sum over rows."""
-        return self.dialect.total("count(*)" if self.one else f"sum({self.value})", self.condition)
+        return self.dialect.total("count(*)" if self.one else self.dialect.sum(self.value), self.condition)
 
     def fitting_total(self, most: int) -> str:
         """Return the sum over rows of at most `most` each, and anything where it has more than 64 bits."""

@@ -198,7 +198,7 @@ class Writer:
 
     def _once(self) -> str:
         # a row of no public group changes no other group, so groups are dropped after they are summed
-        totals = [_total(one.total, index) for index, one in enumerate(self.given)]
+        totals = [total_as(one.total, index) for index, one in enumerate(self.given)]
         if self.scan.discovery is not None:
             totals.append(f"count(*) * {self.dialect.whole(2**self.scan.discovery.shift)} AS d")
         inner = self._rows(unit=False, values="later", filtered=False)
@@ -209,7 +209,7 @@ class Writer:
     # --- one weight per unit ----------------------------------------------------------------------------------------
 
     def _norm(self, norm: Norm) -> str:
-        _check_norm(norm)
+        check_norm(norm)
         plain = not self.scan.distinct and self.scan.discovery is None
         twice = norm.order == 1 or len(self.given) > _FEW_SUMS
         if twice and self.k and plain and isinstance(self.scan.table, str):
@@ -232,17 +232,17 @@ class Writer:
 
     def _sized(self, norm: Norm, sizes: Sizes) -> str:
         """Return the form that counts units by size: each is in the bin of the last edge that it exceeds."""
-        _check_norm(norm)
+        check_norm(norm)
         cells, _ = self._cells()
         whole, wide, top = self.dialect.whole, self.dialect.wide, sizes.edges[-1]
         if sizes.of == "norm":
             # beyond the last edge all sizes are alike, so what could overflow is cut there
             cut = self.dialect.least("n", whole((top if norm.order == 1 else isqrt(top)) + 1))
             each = wide(cut) if norm.order == 1 else f"{wide(cut)} * {wide(cut)}"
-            sized = f"SELECT u, sum({each}) AS e FROM {self.nested(cells)} GROUP BY u"
+            sized = f"SELECT u, {self.dialect.sum(each)} AS e FROM {self.nested(cells)} GROUP BY u"
         else:
             each = "n" if norm.order == 1 else self._square(norm)
-            units = f"SELECT u, sum(n) AS n, sum({each}) AS q FROM {self.nested(cells)} GROUP BY u"
+            units = f"SELECT u, sum(n) AS n, {self.dialect.sum(each)} AS q FROM {self.nested(cells)} GROUP BY u"
             lost = f"{wide('n')} * ({wide(whole(2**norm.shift))} - w)"
             sized = f"SELECT {lost} AS e FROM {self.nested(with_weight(units, norm, self.dialect))}"
         places = [(whole(place), whole(edge)) for place, edge in enumerate(sizes.edges, start=1)]
@@ -252,7 +252,7 @@ class Writer:
 
     def _largest(self, norm: Norm) -> str:
         """Return the form where a unit's size is that of its largest cells, one in each group by all keys but one."""
-        _check_norm(norm)
+        check_norm(norm)
         cells, names = self._cells(norm)
         group = ["u", *self.k[:-1]]
         largest = f"SELECT {self._listed([*group, 'max(n) AS m', 'count(*) AS c'])} FROM g GROUP BY {', '.join(group)}"
@@ -295,7 +295,7 @@ class Writer:
         sums = [f"{one.total} AS s{index}" for index, one in enumerate(self.given)]
         everyone = f"SELECT {self._listed([f'{full} AS w', *sums])} FROM {self.nested(rows)}"
         fewer = f"SELECT {self._listed(['w', *sums])} FROM {self.nested(rows)} JOIN w USING (u) GROUP BY w"
-        totals = [_total(f"sum(w * {self.dialect.wide(f's{index}')})", index) for index in range(len(self.given))]
+        totals = [total_as(f"sum(w * {self.dialect.wide(f's{index}')})", index) for index in range(len(self.given))]
         both = self.nested(f"{everyone} UNION ALL {fewer}")
         return f"WITH {self.dialect.materialised('w', weights, kept=True)} SELECT {self._listed(totals)} FROM {both}"
 
@@ -338,7 +338,13 @@ class Writer:
         """Return the weighted totals of columns that hold what a unit gives."""
         wide = self.dialect.wide
         values = [name if self._narrow(norm, index) else wide(name) for index, name in enumerate(names)]
-        return [_total(f"sum(w * {value})", index) for index, value in enumerate(values)]
+        fits = self._fits_short(norm)
+        return [total_as(self.dialect.sum(f"w * {value}", fits=fits), index) for index, value in enumerate(values)]
+
+    def _fits_short(self, norm: Norm) -> bool:
+        """Whether 64 bits hold every weighted total, by declared facts; where rows are more, the sum raises."""
+        most = max((total.most for total in self.scan.sums), default=0)
+        return bool(self.scan.schema.rows * most * 2**norm.shift <= INT64[1])
 
     def _summed_cells(self, cells: str, units: str, totals: list[str]) -> str:
         """Return the totals over all units' cells, and with `discovery` the weights of the keys that units keep."""
@@ -362,7 +368,7 @@ class Writer:
             f"SELECT {self._listed([*self.k, *second])} FROM g JOIN o USING (u) WHERE {order} < o.t{self._group_by()}"
         )
         both = [
-            *(_total(f"sum(t{index})", index) for index in range(len(totals))),
+            *(total_as(f"sum(t{index})", index) for index in range(len(totals))),
             f"{self.dialect.wide('sum(d)')} AS d",
         ]
         named = [kept("g", cells, kept=True), kept("w", with_share(units, discovery, self.dialect), kept=True)]
@@ -384,14 +390,14 @@ class Writer:
             rows = self._rows(unit=True, values="now", every=True)
             ranked = f"SELECT *, row_number() OVER ({over}) AS i FROM {self.nested(rows)}"
             names = [f"s{index}" for index in range(len(values))]
-            sums = [f"sum({value}) AS {name}" for value, name in zip(values, names, strict=True)]
+            sums = [f"{self.dialect.sum(value)} AS {name}" for value, name in zip(values, names, strict=True)]
             kept = f"FROM {self.nested(ranked)} WHERE i <= {truncate.rows}"
             cells = f"SELECT {self._listed([*keys, *sums])} {kept} GROUP BY {', '.join(keys)}"
         if self.k:
             order = ", ".join([self._hash(keys), *self.k])
             placed = f"SELECT *, row_number() OVER (PARTITION BY u ORDER BY {order}) AS j FROM {self.nested(cells)}"
             cells = f"SELECT * FROM {self.nested(placed)} WHERE j <= {truncate.groups}"
-        totals = [_total(f"sum({name})", index) for index, name in enumerate(names)]
+        totals = [total_as(self.dialect.sum(name), index) for index, name in enumerate(names)]
         if self.scan.discovery is None:
             return f"SELECT {self._listed([*self.k, *totals])} FROM {self.nested(cells)}{self._group_by()}"
         return self._summed_cells(cells, "SELECT u, count(*) AS c FROM g GROUP BY u", totals)
@@ -422,7 +428,7 @@ class Writer:
         if summed:  # a pair is worth one number, and counts once, whatever the rows that hold it
             pair = self._listed([*self.k, "v"])
             once = f"SELECT {pair}, max(w) AS w FROM {self.nested(held)} GROUP BY {pair}"
-            totals = self._listed([*self.k, _total("sum(w)", 0)])
+            totals = self._listed([*self.k, total_as(self.dialect.sum("w"), 0)])
             return f"SELECT {totals} FROM {self.nested(once)}{self._group_by()}"
         different = f"SELECT DISTINCT {self._listed([*self.k, 'v'])} FROM {self.nested(held)}"
         return f"SELECT {self._listed([*self.k, 'count(*) AS t0'])} FROM {self.nested(different)}{self._group_by()}"
@@ -455,7 +461,8 @@ class Writer:
             )
 
 
-def _check_norm(norm: Norm) -> None:
+def check_norm(norm: Norm) -> None:
+    """Refuse a bound on what a unit gives that 128 bits do not hold."""
     if norm.shift > _LONGEST_SHIFT or norm.limit * 4**norm.shift >= LARGEST:
         raise Unsupported("the bound on what one person gives does not fit into 128 bits")
 
@@ -487,7 +494,8 @@ def _short_texts(scan: Scan) -> dict[str, int]:
     return found
 
 
-def _total(sql: str, index: int) -> str:
+def total_as(sql: str, index: int) -> str:
+    """Return a total under its name, 0 where there are no rows."""
     return f"coalesce({sql}, 0) AS t{index}"
 
 
@@ -527,7 +535,7 @@ def counting(scan: Scan, relation: str, secret: int, dialect: Dialect) -> Statem
     """
     if scan.places is None or scan.sums or scan.discovery is not None or scan.distinct:
         raise InvariantError("a scan counts by place, or sums")
-    return _Counting(replace(scan, sums=(scan.places,), places=None), relation, secret, dialect).write()
+    return CountingWriter(replace(scan, sums=(scan.places,), places=None), relation, secret, dialect).write()
 
 
 def as_counts(columns: Mapping[str, NDArray[Any]], kinds: Sequence[Kind | None]) -> dict[tuple[Key, ...], Counts]:
@@ -547,7 +555,7 @@ def _as_keys(values: list[Any], kind: Kind | None) -> list[Key]:
     return values
 
 
-class _Counting(Writer):
+class CountingWriter(Writer):
     def __init__(self, scan: Scan, relation: str, secret: int, dialect: Dialect) -> None:
         super().__init__(scan, relation, secret, dialect)
         self.coded: dict[str, Kind] = {}
@@ -576,11 +584,7 @@ class _Counting(Writer):
 
     def write(self) -> Statement:
         bounding = self.scan.bounding
-        weight = 2**bounding.shift if isinstance(bounding, Norm) else 1
-        if self.scan.schema.rows * weight >= _LARGEST:
-            raise Unsupported(
-                f"with up to {self.scan.schema.rows:,} rows these weights may not fit into 64 bits; declare fewer rows"
-            )
+        self._verify_weights_fit()
         # a stored table is read again faster than its rows are kept; what is made of tables is made once
         named = self.dialect.materialised
         held = None if isinstance(self.scan.table, str) else True
@@ -612,6 +616,13 @@ class _Counting(Writer):
         return Statement(
             f"WITH {', '.join([*self._codes(), *with_rows, *steps])} {sql}", len(self.k), self.parameters, kinds
         )
+
+    def _verify_weights_fit(self) -> None:
+        """Refuse a scan whose weights at a place are not proven to fit into 64 bits."""
+        bounding, rows = self.scan.bounding, self.scan.schema.rows
+        weight = 2**bounding.shift if isinstance(bounding, Norm) else 1
+        if rows * weight >= _LARGEST:
+            raise Unsupported(f"with up to {rows:,} rows these weights may not fit into 64 bits; declare fewer rows")
 
     def _counted(self, place: str, among: str = "", where: str = "") -> str:
         """Return what the rows weigh by group and place, or by what is made of it: k0, ..., p and n."""
@@ -690,4 +701,8 @@ def write_scan(
     where the dialect lacks a function.
     """
     relation = relation_sql(scan.table, tables, names, secret, dialect)
+    if dialect.reads_again:
+        from .windows import in_one_read
+
+        return in_one_read(scan, relation, secret, dialect)
     return (statement if scan.places is None else counting)(scan, relation, secret, dialect)

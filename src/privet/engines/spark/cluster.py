@@ -1,0 +1,201 @@
+"""Where Spark is: a cluster's address, a session that exists, or this machine; and how a session of ours is set up.
+
+What Spark says about a failure can quote a row. Its loggers are silenced before anything is read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from privet.core import given
+from privet.core.errors import BadParameter, RequestError, raise_alone
+from privet.core.numbers import read_seconds, whole
+from privet.core.schema import Table
+
+if TYPE_CHECKING:
+    from .engine import SparkEngine
+
+TIMEOUT = 600
+"""For how many seconds one scan may run."""
+
+MOST_SCANS = 1024
+OLDEST = 4
+"""The oldest Spark that is supported: earlier ones lack ANSI forms that are needed."""
+
+_PORT = 15002
+_REACHED = 10.0
+"""For how many seconds a remote is waited for."""
+
+_LOGGERS = (
+    "SQLQueryContextLogger",
+    "DataFrameQueryContextLogger",
+    "pyspark.sql.connect.logging",
+    "py4j",
+    "py4j.java_gateway",
+    "py4j.clientserver",
+)
+
+SETTINGS: Mapping[str, str] = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.ansi.enforceReservedKeywords": "false",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.timestampType": "TIMESTAMP_NTZ",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    # ${...} in a text would be replaced by settings and by the environment
+    "spark.sql.variable.substitute": "false",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "true",
+    "spark.sql.mapKeyDedupPolicy": "EXCEPTION",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
+"""What a session of ours is set to, whatever the cluster's defaults: the meaning of generated SQL depends on these."""
+
+_LOCAL = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.eventLog.enabled": "false",
+    "spark.sql.shuffle.partitions": "8",
+}
+
+
+@dataclass(frozen=True)
+class Spark:
+    """Where Spark is, as the engine of a session: `Session(tables, engine=Spark(remote="sc://host"))`.
+
+    Without an address or a session, Spark runs on this machine, which needs the extra `spark-local` and Java.
+
+    Args:
+        remote: the address of a Spark Connect server, such as `"sc://host:15002"`.
+        session: a SparkSession that exists; a new one is made from it, with settings of its own.
+        timeout: for how many seconds one scan may run before it is interrupted.
+        scans: how many scans run at once; further ones wait.
+
+    Example:
+        >>> from privet.engines.spark import Spark
+        >>> Spark(remote="sc://cluster.example").remote
+        'sc://cluster.example'
+    """
+
+    remote: str | None = None
+    session: Any = field(default=None, compare=False)
+    timeout: object = TIMEOUT
+    scans: int = 4
+
+    def __post_init__(self) -> None:
+        if self.remote is not None:
+            given.plain_text(self.remote, "remote", "an address such as 'sc://host:15002'", least=1, most=4000)
+            try:
+                parts = urlsplit(self.remote)
+                found = parts.scheme == "sc" and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+            except ValueError:
+                found = False
+            if not found:
+                # the address may hold a token, so that it is not quoted
+                raise BadParameter("remote", "another", "an address such as 'sc://host:15002'")
+        if self.remote is not None and self.session is not None:
+            raise RequestError("pass an address as remote= or a SparkSession as session=, not both")
+        read_seconds(self.timeout, "timeout")
+        whole(self.scans, "scans", least=1, most=MOST_SCANS)
+
+    def __repr__(self) -> str:
+        where = "a session" if self.session is not None else "this machine"
+        if self.remote is not None:
+            where = f"sc://{urlsplit(self.remote).hostname}"
+        return f"Spark({where})"
+
+    def over(self, tables: Mapping[str, Table]) -> SparkEngine:
+        """Return an engine over tables; it makes a session of its own, which is closed with it."""
+        from .engine import SparkEngine
+
+        return SparkEngine(tables, self)
+
+
+def silence() -> None:
+    """Keep what Spark's Python side logs about failures, which can quote a row, out of every log."""
+    for name in _LOGGERS:
+        logger = logging.getLogger(name)
+        logger.setLevel(logging.CRITICAL + 1)
+        logger.disabled = True
+
+
+def open_session(place: Spark) -> tuple[Any, bool]:
+    """Return a session with settings of its own, and whether it is stopped when it is no longer needed."""
+    silence()
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise_alone(
+            RequestError(
+                "Spark needs PySpark: install privet[spark] for a cluster, or privet[spark-local] to run it here"
+            )
+        )
+    if place.remote is not None:
+        _reach(place.remote)
+    try:
+        made, own = _made(SparkSession, place)
+        version = str(made.version)
+    except RequestError:
+        raise
+    except Exception:  # what Spark says may quote an address with its token
+        where = "here; is Java installed?" if place.remote is None else "at its address"
+        raise_alone(RequestError(f"Spark cannot be opened {where}"))
+    if int(version.split(".")[0]) < OLDEST:
+        raise RequestError(f"Spark {version} is too old; version {OLDEST} or later is needed")
+    try:
+        for name, value in SETTINGS.items():
+            made.conf.set(name, value)
+        _silence_engine(made)
+    except Exception:
+        raise_alone(RequestError("Spark does not allow the settings that Privet needs, such as ANSI mode and UTC"))
+    return made, own
+
+
+def _reach(remote: str) -> None:
+    """Raise unless something listens at an address: the client itself would try for many minutes."""
+    parts = urlsplit(remote)
+    try:
+        with socket.create_connection((str(parts.hostname), parts.port or _PORT), timeout=_REACHED):
+            return
+    except OSError:
+        raise_alone(
+            RequestError(
+                f"no Spark Connect server can be reached at {parts.hostname!r}, port {parts.port or _PORT}; check the "
+                f"address, and that the server runs"
+            )
+        )
+
+
+def _made(kind: Any, place: Spark) -> tuple[Any, bool]:
+    if place.remote is not None:
+        made = kind.builder.remote(place.remote).create()
+        with contextlib.suppress(Exception):
+            from pyspark.sql.connect.client.retries import DefaultPolicy
+
+            made.client.set_retry_policies([DefaultPolicy(max_retries=4)])
+        return made, True
+    if place.session is not None:
+        renew = getattr(place.session, "newSession", None)
+        if not callable(renew) or not hasattr(place.session, "sql"):
+            raise BadParameter("session", type(place.session).__name__, "a SparkSession")
+        return renew(), _is_remote(place.session)
+    builder = kind.builder.master("local[*]").appName("privet")
+    for name, value in _LOCAL.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate().newSession(), False
+
+
+def _is_remote(session: Any) -> bool:
+    return type(session).__module__.startswith("pyspark.sql.connect")
+
+
+def _silence_engine(session: Any) -> None:
+    """Silence the engine's own log where it runs in this process; a server's log is its custodian's, as documented."""
+    if not _is_remote(session):
+        session.sparkContext.setLogLevel("OFF")
