@@ -19,7 +19,7 @@ from privet.core.numbers import read_seconds, whole
 from privet.core.schema import Table
 
 if TYPE_CHECKING:
-    from .engine import SparkEngine
+    from .spark_engine import SparkEngine
 
 TIMEOUT = 600
 """For how many seconds one scan may run."""
@@ -112,7 +112,7 @@ class Spark:
 
     def over(self, tables: Mapping[str, Table]) -> SparkEngine:
         """Return an engine over tables; it makes a session of its own, which is closed with it."""
-        from .engine import SparkEngine
+        from .spark_engine import SparkEngine
 
         return SparkEngine(tables, self)
 
