@@ -1,4 +1,4 @@
-"""One Spark for all of these tests, which run by `make test-spark`, in an environment that has it, not with the others."""
+"""One Spark for all of these tests, which run by `make test-spark`, in an environment of their own."""
 
 from __future__ import annotations
 

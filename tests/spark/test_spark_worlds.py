@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 import random
 from collections import Counter
 from dataclasses import replace
@@ -17,7 +18,6 @@ from random_tables import PUBLIC, some_family, some_setting
 from privet.core.errors import RequestError
 from privet.core.scan import Pairs, Scan, Truncate, asks
 from privet.core.schema import PublicTable, Table
-from privet.core.unit import Link
 from privet.core.wire import canonical
 from privet.engines.duckdb.engine import DuckDB
 from privet.engines.spark import Spark
@@ -28,7 +28,7 @@ from privet.testing import Memory, arrow_tables, check_engine
 
 ARROW = {"integer": pa.int64(), "number": pa.float64(), "boolean": pa.bool_(), "text": pa.string()}
 ARROW |= {"date": pa.date32(), "timestamp": pa.timestamp("us")}
-WORLDS, QUESTIONS, TRIES = 40, 2, 8
+WORLDS, QUESTIONS, TRIES = 40, 2 if os.environ.get("PRIVET_SOAK") else 1, 8
 FREE = 10**6
 SPEND = Spend(Fraction(1), Fraction(0), None, Fraction(1, 100))
 OWN_WAYS = ('"lower"', '"upper"', '"ln"', '"log10"', '"log2"', '"exp"', '"power"')
@@ -47,9 +47,7 @@ def moment(kind: str, value: Any) -> Any:
 def table_of(facts: Any, source: Any) -> Table:
     if facts.unit.public:
         return PublicTable(source, columns=facts.columns, key=facts.key, rows=facts.rows)
-    known = {"contribution": facts.contribution, "key": facts.key}
-    if not isinstance(facts.unit, Link):
-        known |= {"neighbors": facts.neighbors, "units": facts.units}
+    known = {"contribution": facts.contribution, "key": facts.key, "neighbors": facts.neighbors, "units": facts.units}
     return Table(source, unit=facts.unit, columns=facts.columns, **known)
 
 
@@ -121,7 +119,7 @@ def test_spark_gives_the_integers_of_the_oracle_and_of_duckdb(spark: Any, start:
                 if scan.near is None:
                     assert got == found(oracle, scan), (seed, scan)
     assert told["refused"] <= 4, told
-    assert sum(told.values()) >= 12, told
+    assert sum(told.values()) >= 8, told
 
 
 def test_spark_passes_the_suite_of_engines(spark: Any) -> None:

@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 from privet.core.errors import InvariantError, Unsupported, raise_alone
-from privet.core.expression import Value
 from privet.core.schema import Key, Kind
 from privet.engines.scan_sql.dialect import FORMS as STANDARD_FORMS
 from privet.engines.scan_sql.dialect import Bind, Dialect, Form, Several, as_kind, numbers, shift_range, unified
@@ -598,8 +597,8 @@ class SparkDialect(Dialect):
     def is_atom(self, sql: str) -> bool:
         return _ATOM.fullmatch(sql) is not None
 
-    def constant(self, value: Value) -> str:
-        return text_literal(value) if isinstance(value, str) else super().constant(value)
+    def text(self, value: str) -> str:
+        return text_literal(value)
 
     def whole(self, value: int) -> str:
         return whole(value)
@@ -619,8 +618,8 @@ class SparkDialect(Dialect):
     def wide(self, sql: str) -> str:
         return f"CAST({sql} AS {_WIDE})"
 
-    def divide_whole(self, x: str, y: str) -> str:
-        if _WIDE not in x:
+    def divide_whole(self, x: str, y: str, *, wide: bool = False) -> str:
+        if not wide:
             return f"{x} DIV {y}"
         # DIV would cut the quotient to 64 bits; what is left is a multiple of y, and the quotient exact
         return f"CAST(({x} - {x} % {y}) / {y} AS {_WIDE})"
@@ -673,10 +672,12 @@ class SparkDialect(Dialect):
     def record(self, parts: Mapping[str, str]) -> str:
         return "named_struct(" + ", ".join(f"'{name}', {value}" for name, value in parts.items()) + ")"
 
-    def records(self, parameters: Mapping[str, tuple[str, Kind]]) -> str:
-        lists = ", ".join(self._array(parameter, kind) for parameter, kind in parameters.values())
-        made = self.record({name: f"z.`{index}`" for index, name in enumerate(parameters)})
-        return f"explode(transform(arrays_zip({lists}), z -> {made}))"
+    def members_of(self, values: Sequence[str], parameters: Sequence[tuple[str, Kind]]) -> str:
+        # one SELECT list explodes no more than one array
+        lists = ", ".join(self._array(name, kind) for name, kind in parameters)
+        listed = self.record({f"p{index}": f"z.`{index}`" for index in range(len(parameters))})
+        made = self.record({f"p{index}": value for index, value in enumerate(values)})
+        return f"{made} IN (SELECT explode(transform(arrays_zip({lists}), z -> {listed})))"
 
     def keyed_hash(self, columns: Sequence[str], secret: int) -> str:
         # NULLs are left out of the hash, so (NULL, 1) and (1, NULL) would be alike without the tests before them

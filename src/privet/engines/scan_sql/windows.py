@@ -95,8 +95,8 @@ class _WindowWriter(_Gathering):
             return f"SELECT {self._listed([*self.k, *totals])} FROM {self.nested(cells)}{self._group_by()}"
         shared = with_share(cells, discovery, self.dialect)
         order = ", ".join([self._hash(["u", *self.k]), *map(self.dialect.rising, self.k)])
-        ranked = self._over_unit(shared, f"row_number() OVER (PARTITION BY u ORDER BY {order}) AS j")
-        kept = f"j <= {discovery.most}"
+        ranked = self._over_unit(shared, f"row_number() OVER (PARTITION BY u ORDER BY {order}) AS o")
+        kept = f"o <= {discovery.most}"
         weights = [
             f"{self.dialect.total(self.dialect.sum('d'), kept)} AS d",
             f"{self.dialect.total('count(*)', kept)} AS holders",
