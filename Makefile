@@ -5,13 +5,14 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 SITE := .venvs/site
+SPARK := .venvs/spark
 WORKERS ?= auto
 comma := ,
 BUNDLE := tools/bundle
 ASSETS := src/privet/server/pages/assets
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-browser bundle test-bundle lint docs notebooks outputs wheel bench corpus mutants house soak clean
+.PHONY: help demo test test-browser test-spark bundle test-bundle lint docs notebooks outputs wheel bench corpus mutants house soak clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 16
@@ -37,6 +38,9 @@ test-bundle: $(BUNDLE)/node_modules/.installed ## check that the committed scrip
 $(BUNDLE)/node_modules/.installed: $(BUNDLE)/package.json $(BUNDLE)/package-lock.json
 	@cd $(BUNDLE) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
+
+test-spark: $(SPARK)/.installed ## compare the Spark engine with the others, in an environment of its own (needs Java 17)
+	@PRIVET_SPARK=1 PYTHONPATH=src $(SPARK)/bin/python -m pytest -q tests/spark $(ONLY)
 
 lint: $(VENV)/.for-work ## check style, format and types
 	$(RUN)/ruff check .
@@ -73,6 +77,7 @@ soak: $(VENV)/.for-work ## ask thousands of random questions; enumerate random e
 	@PRIVET_SOAK=1000 $(RUN)/python -m pytest -q tests/laws/test_engine_facts.py
 	@PRIVET_SOAK=1000 $(RUN)/python -m pytest -q -s tests/laws/test_complete_values.py tests/laws/test_extreme_bounds.py
 	@PRIVET_SOAK=1000 $(RUN)/python -m pytest -q -s tests/laws/test_exact_costs.py
+	@PRIVET_SOAK=1000 $(MAKE) test-spark
 	@PRIVET_SOAK=1000 $(RUN)/python -m pytest -q -s tests/statistical/test_demo_coverage.py
 	@PRIVET_SOAK=1000 $(RUN)/python -m pytest -q -s tests/unit/local/test_heavy_hitters.py
 	@PRIVET_SOAK=1000 $(RUN)/python -m pytest -q -s tests/adversarial/test_ledger_crashes.py tests/adversarial/test_ledger_tampering.py
@@ -93,6 +98,13 @@ $(VENV)/.for-work: pyproject.toml | $(RUN)/python
 $(SITE)/.installed: pyproject.toml
 	@test -x $(SITE)/bin/python || $(PYTHON) -m venv $(SITE)
 	@$(call install,$(SITE),.[docs$(comma)notebook])
+	@touch $@
+
+# Spark is large, and has no place where everything else is tested.
+$(SPARK)/.installed: pyproject.toml
+	@test -x $(SPARK)/bin/python || $(PYTHON) -m venv $(SPARK)
+	@$(call install,$(SPARK),.[spark-local])
+	@$(SPARK)/bin/python -m pip install --quiet 'pytest>=8' 'hypothesis>=6.100'
 	@touch $@
 
 $(RUN)/python:

@@ -55,12 +55,17 @@ USES = {
     "plot": PLOT,
     "frames": FRAMES,
     "postgres": "import psycopg\n",
+    "spark": "import pyspark.sql\nfrom privet.engines.spark import Spark\nassert Spark(remote='sc://host')\n",
+    "spark-local": "import pyspark.sql\nfrom privet.engines.spark import Spark\nassert Spark()\n",
     "server": SERVER,
     "notebook": f"# cell\n{PLOT}{FRAMES}{CELL}",
     "docs": "import furo, myst_nb, sphinx, sphinx_copybutton\n",
     "dev": f"{PLOT}{FRAMES}import hypothesis, mypy, pyright, pytest, ruff\n",
 }
 """What is tried with each extra, after a question."""
+
+LARGE = {"spark-local"}
+"""Extras of hundreds of megabytes: tried only with PRIVET_LARGE=1, for `make test-spark` installs them, too."""
 
 MISSING = {
     "plot": "answer.plot('answer.png')",
@@ -121,6 +126,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         wheel = build(Path(name))
         for extra, code in USES.items():
+            if extra in LARGE and not os.environ.get("PRIVET_LARGE"):
+                continue
             folder = Path(name) / (extra or "alone")
             folder.mkdir()
             environment = Environment(folder)

@@ -991,13 +991,14 @@ OWN: dict[str, tuple[Make, ...]] = {
     "Ranges.prefix.high": (lambda: 30,),
     **{f"Session.{method}.norm": (lambda: 2, lambda: ("L1", 2)) for method in ("regress", "plan_regress")},
     "Regression.predict.rows": (lambda: {"ward": ["A"]},),
-    "config.EngineLimits.kind": (lambda: "duckdb",),
     **{
         f"{name}.url": (lambda: "postgresql://reader@db.example.org/hospital",)
         for name in ("config.EngineLimits", "privet.Postgres")
     },
     **{f"{name}.password_file": (lambda: Path("password"),) for name in ("config.EngineLimits", "privet.Postgres")},
     **{f"{name}.work_mem": (lambda: "64MB",) for name in ("config.EngineLimits", "privet.Postgres")},
+    "config.EngineLimits.kind": (lambda: "spark",),
+    "config.EngineLimits.remote": (lambda: "sc://host",),
     "privet.Blocks.column": (lambda: "ward",),
     "privet.Blocks.edges": (lambda: [0, 5, 9],),
     "privet.Blocks.length": (lambda: "1 month",),

@@ -174,7 +174,7 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "config.sessions:open_engine",
+        "config.engine_kinds:_duckdb",
         "unit/config/test_sessions.py",
         (
             "DuckDB(tables, memory_limit=limits.memory_limit, threads=limits.threads, timeout=limits.timeout, "

@@ -9,15 +9,15 @@ MUTANTS: list[Mutant] = [
         "engines.scan_sql.row_values:_double_grid",
         "conformance/test_engines.py laws/test_scan_sensitivity.py",
         (
-            'f"CASE WHEN {y} >= {bottom} AND {y} <= {top} THEN {dialect.cast_whole(y)} WHEN {y} < '
+            'f"CASE WHEN {y} >= {bottom} AND {y} <= {top} THEN {dialect.cast_placed(y)} WHEN {y} < '
             '{bottom} THEN {low} " f"WHEN {y} <= {dialect.infinity} THEN {high}{missing} END"',
             'f"CASE WHEN {y} >= {bottom} THEN {dialect.cast_whole(y)} WHEN {y} < {bottom} THEN '
             '{low} " f"WHEN {y} <= {dialect.infinity} THEN {high}{missing} END"',
         ),
         (
-            'f"CASE WHEN {y} >= {bottom} AND {y} <= {top} THEN {dialect.cast_whole(y)} WHEN {y} < '
+            'f"CASE WHEN {y} >= {bottom} AND {y} <= {top} THEN {dialect.cast_placed(y)} WHEN {y} < '
             '{bottom} THEN {low} " f"WHEN {y} <= {dialect.infinity} THEN {high}{missing} END"',
-            'f"CASE WHEN {y} >= {bottom} AND {y} <= {top} THEN {dialect.cast_whole(y)} WHEN {y} < '
+            'f"CASE WHEN {y} >= {bottom} AND {y} <= {top} THEN {dialect.cast_placed(y)} WHEN {y} < '
             '{bottom} THEN {dialect.cast_whole(y)} " f"WHEN {y} <= {dialect.infinity} THEN {high}{missing} END"',
         ),
     ),

@@ -61,7 +61,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "engines.scan_sql.relations:over_sql",
         "unit/engines/test_window_text.py laws/test_relation_sensitivity.py",
-        ("own if span.rows else []", "[]"),
+        ("map(dialect.rising, own) if span.rows else []", "[]"),
         ("[*owner, *parts]", "parts"),
     ),
     *of(
@@ -219,12 +219,12 @@ MUTANTS: list[Mutant] = [
         "engines.scan_sql.relations:rank_sql",
         "unit/engines/test_window_text.py unit/engines/test_relations.py laws/test_relation_sensitivity.py",
         ("[*owner, *parts]", 'parts[1:] or ["1"]'),
-        ("order += own", "pass"),
+        ("order += map(dialect.rising, own)", "pass"),
     ),
     *of(
         "engines.scan_sql.relations:_Part._sum",
         "unit/engines/test_relations.py laws/test_relation_sensitivity.py",
-        ('dialect.total(f"sum({found.value})", kept)', 'dialect.total(f"sum({found.value})", None)'),
+        ("dialect.total(dialect.sum(found.value), kept)", "dialect.total(dialect.sum(found.value), None)"),
     ),
     *of(
         "engines.scan_sql.row_values:owner_of",
@@ -323,7 +323,7 @@ MUTANTS: list[Mutant] = [
         "engines.scan_sql.relations:Side.order",
         "unit/engines/test_relations.py",
         (
-            "[dialect.keyed_hash([*owner, *self.columns], secret), *self.columns, *signs]",
+            "[dialect.keyed_hash([*owner, *self.columns], secret), *map(dialect.rising, self.columns), *signs]",
             "[dialect.keyed_hash([*owner, *self.columns], secret), ]",
         ),
         ("[*owner, *self.columns]", "[*owner]"),

@@ -62,9 +62,12 @@ MUTANTS = [
         ),
     ),
     *of(
-        "session:Session.__init__",
+        "session:Session._reads",
         THREADS,
-        ("if engine is None: self._closing.callback(reads.close)", "self._closing.callback(reads.close)"),
+        (
+            "return cast(Engine, engine)",
+            "self._closing.callback(cast(Engine, engine).close)\nreturn cast(Engine, engine)",
+        ),
     ),
     *of(
         "engines.duckdb.engine:Lane.__init__",

@@ -21,6 +21,7 @@ from privet.core.schema import PublicTable, Table
 from privet.engines.duckdb.engine import MEMORY_LIMIT, TIMEOUT
 from privet.engines.duckdb.sources import SUPPORTED
 from privet.engines.postgres.reader_address import WORK_MEM
+from privet.engines.spark.cluster import read_remote
 from privet.ledger.entries import Time
 from privet.ledger.limits import KEYS_SHARE
 
@@ -154,7 +155,8 @@ class EngineLimits:
     """Public constants of the engine: memory, threads (None: all of the machine's) and seconds for one scan.
 
     `kind` is the engine, DuckDB if left out; tables in PostgreSQL also need the `url` of the server, and perhaps a
-    `password_file`. There, `work_mem` is the memory of one sort or hash.
+    `password_file`. There, `work_mem` is the memory of one sort or hash. `remote` is the address of a Spark Connect
+    server, for Spark.
     `scans` is the number of scans that run at once; None: as many as the machine has processors.
     `time_step` is the grid of seconds on which fresh answers are handed over; None: as soon as they are there.
 
@@ -168,10 +170,11 @@ class EngineLimits:
     scans: int | None = None
     timeout: Fraction = Fraction(TIMEOUT)
     time_step: Fraction | None = None
-    kind: Literal["duckdb", "postgres"] = "duckdb"
+    kind: Literal["duckdb", "postgres", "spark"] = "duckdb"
     url: str | None = field(default=None, repr=False)
     password_file: Path | None = None
     work_mem: str = WORK_MEM
+    remote: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         read_fields(self)
@@ -179,6 +182,8 @@ class EngineLimits:
         for name in ("threads", "scans"):
             if getattr(self, name) is not None:
                 whole(getattr(self, name), name, least=1, most=1024)
+        if self.remote is not None:
+            read_remote(self.remote)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Protocol, Self
 
@@ -16,6 +16,8 @@ from privet.engines.duckdb.inspection import Inspected, inspect
 from privet.engines.postgres.custodian_look import inspect_tables
 from privet.engines.postgres.reader_address import SCANS, Postgres
 from privet.engines.scan_sql.row_values import Excess
+from privet.engines.spark.cluster import Spark
+from privet.engines.spark.spark_inspection import inspect_frames
 
 from .declared import Config, EngineLimits
 
@@ -77,9 +79,19 @@ def _looked_at(tables: Tables, limits: EngineLimits) -> Mapping[str, Inspected]:
     return inspect_tables(address_of(limits), tables)
 
 
+def _spark(tables: Tables, limits: EngineLimits) -> OpenedEngine:
+    usual = Spark(remote=limits.remote, timeout=limits.timeout)
+    return (usual if limits.scans is None else replace(usual, scans=limits.scans)).over(tables)
+
+
+def _inspected_by_spark(tables: Tables, limits: EngineLimits) -> Mapping[str, Inspected]:
+    return inspect_frames(tables, Spark(remote=limits.remote))
+
+
 ENGINES: Mapping[str, EngineKind] = {
     "duckdb": EngineKind(_duckdb, _inspected),
     "postgres": EngineKind(_postgres, _looked_at),
+    "spark": EngineKind(_spark, _inspected_by_spark),
 }
 """Every kind of engine, by the word for it."""
 

@@ -17,6 +17,7 @@ from privet.core.errors import BadParameter, RequestError, raise_alone
 from privet.core.given import alike
 from privet.core.numbers import positive, read_seconds, whole
 from privet.engines.postgres.reader_address import has_password, read_work_mem
+from privet.engines.spark.cluster import read_remote
 from privet.execution.pace import read_step
 from privet.ledger.codec import read_head
 from privet.ledger.limits import KEYS_SHARE
@@ -218,20 +219,20 @@ def _engine(root: Section, folder: Path) -> EngineLimits:
         url=section.read("url", _server, None),
         password_file=section.read("password_file", path_in(folder, "password_file"), None),
         work_mem=section.read("work_mem", read_work_mem, usual.work_mem),
+        remote=section.read("remote", read_remote, None),
     )
     _of_kind(section, made)
     section.finish()
     return made
 
 
-_OF_POSTGRES = ("url", "password_file", "work_mem")
-_OF_DUCKDB = ("memory_limit", "threads")
+_OWN = {"duckdb": ("memory_limit", "threads"), "postgres": ("url", "password_file", "work_mem"), "spark": ("remote",)}
+"""Settings that engines of one kind alone have."""
 
 
 def _of_kind(section: Section, made: EngineLimits) -> None:
     """Refuse what the engine of this kind would not look at, and what it cannot do without."""
-    others = _OF_DUCKDB if made.kind == "postgres" else _OF_POSTGRES
-    for name in others:
+    for name in (name for kind, names in _OWN.items() if kind != made.kind for name in names):
         if section.has(name):
             section.problem(name, f'is no setting of an engine of the kind "{made.kind}"; leave it out')
     if made.kind == "postgres" and made.url is None and not section.has("url"):

@@ -17,6 +17,7 @@ from privet.core.sensitivity import Neighbors
 from privet.core.unit import Link, Person, Rows, Unit, Window, unit_columns
 from privet.engines.duckdb.sources import DatabaseTable
 from privet.engines.postgres.stored_tables import PostgresTable
+from privet.engines.spark.spark_sources import SparkTable
 from privet.query.nodes import PrivateRows
 from privet.query.sql.parse import MOST_CHARACTERS, parse_view
 
@@ -195,6 +196,8 @@ def _source(folder: Path) -> Callable[[object], object]:
         if isinstance(value, list) and value:
             return tuple(pattern(one) for one in value)
         if isinstance(value, dict):
+            if {"spark"} <= value.keys() <= {"spark", "version"}:
+                return SparkTable(text("spark", most=1000)(value["spark"]), value.get("version"))
             known = {"database", "table", "schema"}
             if not {"table"} <= value.keys() <= known:
                 raise BadParameter("source", value, '{ database = "hospital.duckdb", table = "visits" }')

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from privet.core import given
 from privet.core.errors import BadParameter, RequestError, raise_alone
 from privet.core.numbers import read_seconds, whole
 from privet.core.schema import Table
@@ -24,11 +23,13 @@ if TYPE_CHECKING:
 TIMEOUT = 600
 """For how many seconds one scan may run."""
 
-MOST_SCANS = 1024
+SCANS, MOST_SCANS = 4, 1024
+"""How many scans run at once, if nothing else is said, and at most."""
 OLDEST = 4
 """The oldest Spark that is supported: earlier ones lack ANSI forms that are needed."""
 
 _PORT = 15002
+_LONGEST = 4000
 _REACHED = 10.0
 """For how many seconds a remote is waited for."""
 
@@ -86,19 +87,11 @@ class Spark:
     remote: str | None = None
     session: Any = field(default=None, compare=False)
     timeout: object = TIMEOUT
-    scans: int = 4
+    scans: int = SCANS
 
     def __post_init__(self) -> None:
         if self.remote is not None:
-            given.plain_text(self.remote, "remote", "an address such as 'sc://host:15002'", least=1, most=4000)
-            try:
-                parts = urlsplit(self.remote)
-                found = parts.scheme == "sc" and bool(parts.hostname) and (parts.port is None or parts.port > 0)
-            except ValueError:
-                found = False
-            if not found:
-                # the address may hold a token, so that it is not quoted
-                raise BadParameter("remote", "another", "an address such as 'sc://host:15002'")
+            read_remote(self.remote)
         if self.remote is not None and self.session is not None:
             raise RequestError("pass an address as remote= or a SparkSession as session=, not both")
         read_seconds(self.timeout, "timeout")
@@ -115,6 +108,18 @@ class Spark:
         from .spark_engine import SparkEngine
 
         return SparkEngine(tables, self)
+
+
+def read_remote(value: object) -> str:
+    """Return the address of a Spark Connect server; refuse another without quoting it, for it may hold a token."""
+    if isinstance(value, str) and len(value) <= _LONGEST:
+        try:
+            parts = urlsplit(value)
+            if parts.scheme == "sc" and parts.hostname and (parts.port is None or parts.port > 0):
+                return value
+        except ValueError:
+            pass
+    return raise_alone(BadParameter("remote", "another", "an address such as 'sc://host:15002'"))
 
 
 def silence() -> None:

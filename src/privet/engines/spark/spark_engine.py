@@ -51,8 +51,8 @@ class SparkEngine:
 
     Several threads and sessions may use one engine: at most `scans` scans run at once, and further ones wait.
 
-    Guarantee: what a unit adds to a result is computed from one reading of its rows, in the task that holds all of
-    them (`privet.engines.scan_sql.windows`); a time limit that is reached interrupts its own scan and no other.
+    What a unit adds to a result is computed from one reading of its rows, in the task that holds all of them, as
+    `privet.engines.scan_sql.windows` shows; a time limit that is reached interrupts its own scan and no other.
     """
 
     def __init__(self, tables: Mapping[str, Table], place: Spark) -> None:
@@ -154,7 +154,7 @@ class SparkEngine:
             self._create_view(name, tables[name].schema, frame, places[name])
 
     def _create_view(self, name: str, schema: Schema, frame: Any, index: int) -> None:
-        columns = columns_of(frame, name, schema)
+        columns = ", ".join(columns_of(frame, name, schema))
         source, view = f"privet_{self._mark}_{index}", f"table{index}"
         try:
             if frame.sparkSession is self._session:

@@ -17,7 +17,7 @@ from typing import Any
 from privet.core import given
 from privet.core.errors import BadParameter, RequestError, raise_alone
 from privet.core.numbers import whole
-from privet.core.schema import Kind, Schema, Table
+from privet.core.schema import Kind, Schema
 from privet.core.unit import person_column
 from privet.engines.dialects.spark import TYPES, quoted_name, text_literal
 from privet.engines.scan_sql.row_values import physical
@@ -145,7 +145,7 @@ def _named(error: Exception) -> str:
     return "missing" if re.search("NOT_FOUND|CATALOG|NO_SUCH|VERSION", condition) else "unreadable"
 
 
-def columns_of(frame: Any, name: str, schema: Schema) -> str:
+def columns_of(frame: Any, name: str, schema: Schema) -> list[str]:
     """Return the columns of a view that reads each declared column under its generated name, as its kind's type.
 
     Guarantee: people who are told apart by what is stored are told apart by what is read, and one person is one unit:
@@ -174,7 +174,7 @@ def columns_of(frame: Any, name: str, schema: Schema) -> str:
                 f"column {column!r} of table {name!r} is declared {facts.kind}, and its source holds another type"
             )
         read.append(f"{sql} AS {generated}")
-    return ", ".join(read)
+    return read
 
 
 def kind_of_field(field: Any) -> Kind | None:
@@ -253,8 +253,3 @@ def _whole_double(sql: str) -> str:
     low, high = f"{-(2.0**63)!r}D", f"{2.0**63!r}D"
     value = f"CAST({sql} AS DOUBLE) + 0.5D"
     return f"CASE WHEN {value} >= {low} AND {value} < {high} THEN floor({value}) END"
-
-
-def frames_of(session: Any, tables: dict[str, Table]) -> dict[str, Any]:
-    """Return a frame over the source of each table."""
-    return {name: open_frame(session, name, table.source) for name, table in tables.items()}
