@@ -636,10 +636,8 @@ class SparkDialect(Dialect):
     def floor(self, sql: str) -> str:
         """Return the largest whole number that is not above a double, clamped first: beyond 64 bits Spark raises."""
         low, high = double(-(2**62)), double(2**62)
-        held = (
-            f"CASE WHEN {sql} < {low} THEN {low} WHEN {sql} <= {high} THEN {sql} WHEN {sql} <= {_INFINITY} THEN {high}"
-        )
-        return f"floor({held} END)"
+        inside = f"WHEN {sql} <= {high} THEN {sql} WHEN {sql} <= {_INFINITY} THEN {high}"
+        return f"floor(CASE WHEN {sql} < {low} THEN {low} {inside} END)"
 
     def from_truth(self, condition: str) -> str:
         return f"CAST({condition} AS BIGINT)"
