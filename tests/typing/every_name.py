@@ -239,6 +239,15 @@ def refuse() -> None:
         privet.Pure(epsilon=-1)
     except BadParameter as error:
         print(error.parameter, error.to_dict())
+    try:
+        with privet.connect("https://127.0.0.1:9", token="privet_none", dataset="visits") as far:
+            print(far.account)
+    except privet.AccessError as unknown:
+        print(unknown.http_status)
+    except privet.Busy as busy:
+        print(busy.retry_after)
+    except privet.PrivetError as error:
+        print(error.code)
     with privet.Session(tables(), budget=privet.Pure(epsilon=1)) as session:
         try:
             session.ask("SELECT COUNT(*) FROM visits", epsilon=5)

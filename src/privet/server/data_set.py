@@ -52,6 +52,7 @@ class DataSet:
         self.ledger = open_ledger(config)
         self.engine = LateEngine(config.tables, lambda some: open_engine(config, some))
         self._desks: dict[tuple[Any, ...], Desk] = {}
+        self._without: dict[tuple[str, ...], LateEngine] = {}
         self._making = threading.Lock()
 
     def close(self) -> None:
@@ -59,7 +60,8 @@ class DataSet:
         for desk in self._desks.values():
             desk.admitting.close()
             desk.reading.close()
-        self.engine.close()
+        for engine in (self.engine, *self._without.values()):
+            engine.close()
         self.ledger.close()
 
     def visible_to(self, identity: Identity) -> bool:
@@ -92,6 +94,7 @@ class DataSet:
 
     def _make(self, account: str, about: frozenset[str], withheld: tuple[str, ...], budget: Budget) -> Desk:
         tables = _without(needed_tables(self.config, about), withheld)
+        engine = self._engine_without(withheld)
         views = _usable(views_about(self.config.views, self.config.tables, about, self.config.schema), tables, self)
 
         def session(ledger: Ledger) -> Session:
@@ -100,12 +103,24 @@ class DataSet:
                 views=views,
                 ledger=ledger,
                 account=account,
-                engine=self.engine,
+                engine=engine,
                 about=about,
                 schema=self.config.schema,
             )
 
         return Desk(account, session(AdmissionLedger(self.ledger)), session(self.ledger))
+
+    def _engine_without(self, withheld: tuple[str, ...]) -> LateEngine:
+        """Return an engine over all tables without some columns.
+
+        Engines name a column by its place in its table, so sessions whose tables lack columns have one of their own.
+        """
+        if not withheld:
+            return self.engine
+        if withheld not in self._without:
+            tables = _without(self.config.tables, withheld)
+            self._without[withheld] = LateEngine(tables, lambda some: open_engine(self.config, some))
+        return self._without[withheld]
 
 
 def missing(name: str) -> NotFound:

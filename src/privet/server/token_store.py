@@ -207,7 +207,7 @@ class TokenStore:
     def remember(self, asked: AskedQuestion) -> None:
         """Keep an admitted question by its id."""
         self._write(
-            "INSERT INTO asked VALUES (?,?,?,?,?,?,?)",
+            "INSERT OR IGNORE INTO asked VALUES (?,?,?,?,?,?,?)",
             asked.id,
             asked.dataset,
             asked.account,
