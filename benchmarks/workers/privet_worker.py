@@ -10,6 +10,7 @@ from privet_audits import AUDITS
 from privet_ledger import LEDGER
 from privet_local import LOCAL
 from privet_queries import QUERIES
+from privet_shared_ledger import SHARED_LEDGER
 from serve import importing, serve
 from strategy_errors import STRATEGIES
 
@@ -148,6 +149,7 @@ if __name__ == "__main__":
             "import": importing("privet"),
             **QUERIES,
             **LEDGER,
+            **SHARED_LEDGER,
             **AUDITS,
             **STRATEGIES,
             **LOCAL,

@@ -286,13 +286,43 @@ def rewritten(text: str, name: str) -> str:
     return "".join(lines)
 
 
+NEEDS_POSTGRES = "<!-- runs on PostgreSQL -->"
+
+
+@contextlib.contextmanager
+def served(text: str) -> Iterator[None]:
+    """Have a server for a page that states that it runs on one: its own database `hospital`, and its `owner`."""
+    if NEEDS_POSTGRES not in text:
+        yield
+        return
+    import postgres_server
+
+    server = postgres_server.shared_durable_server()
+    names = {"PGHOST": str(server.folder), "PGPORT": str(postgres_server.PORT)}
+    before = {name: os.environ.get(name) for name in names}
+    make = ("CREATE ROLE owner LOGIN CREATEROLE", "CREATE DATABASE hospital OWNER owner")
+    server.execute(*make, database="postgres")
+    os.environ.update(names)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+        server.execute("DROP DATABASE hospital WITH (FORCE)", "DROP ROLE owner", database="postgres")
+
+
 def main() -> None:
+    sys.path.insert(0, str(ROOT / "tests"))
     for name in sys.argv[1:]:
         page = Path(name).resolve()
         text = page.read_text(encoding="utf-8")
         with tempfile.TemporaryDirectory() as folder:
             os.chdir(folder)
-            fresh = rewritten(text, name)
+            with served(text):
+                fresh = rewritten(text, name)
             os.chdir(ROOT)
             for picture in (ROOT / "docs" / "pictures").glob("*.png"):
                 for drawn in Path(folder).rglob(picture.name):

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+import postgres_server
 import privet
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from reading_pages import LINK, Block, anchors, ragged_rows, read_blocks, without_code
-from running_pages import REACH, Failed, cells_of, check_blocks, difference, rewritten
+from running_pages import NEEDS_POSTGRES, REACH, Failed, cells_of, check_blocks, difference, rewritten, served
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -31,7 +32,10 @@ def relative(path: Path) -> str:
 def test_every_example_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = page.read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    checked(list(read_blocks(text)), relative(page))
+    if NEEDS_POSTGRES in text and (lacking := postgres_server.missing()) is not None:
+        pytest.skip(lacking)
+    with served(text):
+        checked(list(read_blocks(text)), relative(page))
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=relative)

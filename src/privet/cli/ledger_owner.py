@@ -40,8 +40,9 @@ def set_up(address: str, role: str, run: bool, as_json: bool) -> None:
     if as_json:
         print_json({"ledger": shown_place(address), "role": role})
         return
-    print_text(f"The tables are in {shown_place(address)}, and {printable(role)} may use them. Set a password for that")
-    print_text("role, or let the server know it by other means; then open the ledger as that role, with a budget.")
+    print_text(f"The tables are there, and {printable(role)} may use them.")
+    print_text("Set a password for that role, or have the server know it by other means.")
+    print_text("Then open the ledger as that role, with a budget.")
 
 
 @click.command("adopt")
