@@ -12,6 +12,7 @@ from privet.core.numbers import Number, positive
 from privet.core.schema import Schema
 from privet.inference.finding import Finding
 from privet.inference.rank_tests import finding_of_ranks
+from privet.planner.keys import group_key
 from privet.planner.plan import Plan
 from privet.query.frame import Frame, Result, count
 from privet.query.nodes import Query
@@ -61,14 +62,20 @@ class SameRanks(TableHypothesis):
 
     def question(self, rows: Frame) -> Result:
         """Return for each group the counts of the bins."""
-        width: Number | None = None if self.width is None else positive(self.width, "width")
-        if isinstance(width, Fraction) and width.denominator == 1:
-            width = int(width)  # bins of whole numbers are whole
-        binned = col(self.column) if width is None else col(self.column).bin(width)
+        binned = col(self.column)
+        if self.width is not None:
+            # a float is the decimal that it prints as; bins of whole numbers are whole, and others are numbered
+            width = Fraction(str(self.width)) if isinstance(self.width, float) else positive(self.width, "width")
+            binned = binned.bin(int(width)) if width.denominator == 1 else (binned / width).floor()
         return rows.group_by(self.by, value_bin=binned).agg(n=count())
 
     def check(self, query: Query, schema: Schema) -> None:
         """Raise `RequestError` unless the bins are known from declared bounds, and both groups are declared."""
+        if group_key(query.keys[1].expression, schema.columns).values is None:
+            raise RequestError(
+                f"the bins of {self.column} are not known before a row is read, or are too many; declare its low and "
+                f"high, and pass a larger width"
+            )
         super().check(query, schema)
         declared = tuple(map(str, declared_values(query, schema)[0]))
         if self.groups is None and len(declared) != 2:

@@ -173,6 +173,26 @@ def test_a_session_compares_two_groups() -> None:
     assert "Each person counts once" in found.notes[0]
 
 
+@pytest.mark.parametrize("width", [0.25, Fraction(1, 4), 0.1, Fraction(1, 3)])
+def test_bins_of_decimals_are_numbered(width: Any) -> None:
+    draw = np.random.default_rng(4)
+    ward = np.array(["a", "b"])[np.arange(4000) % 2]
+    share = np.clip(draw.normal(0.4, 0.2, 4000) + 0.1 * (ward == "b"), 0, 1)
+    table = privet.Table(
+        pa.table({"ward": ward, "share": share}),
+        unit=privet.Rows(),
+        columns={"ward": privet.category(["a", "b"]), "share": privet.number(0, 1)},
+    )
+    with privet.Session({"visits": table}, budget=privet.Pure(epsilon=1000)) as place:
+        found = place.test("visits", SameRanks("share", by="ward", groups=("b", "a"), width=width), epsilon=10)
+        assert place.plan_test("visits", SameRanks("share", by="ward", width=width)).digest
+        with pytest.raises(RequestError, match="larger width"):
+            place.test("visits", SameRanks("share", by="ward", width=1e-9), epsilon=10)
+        assert len(place.history()) == 1
+    assert found.estimate.low > 0.55
+    assert (found.p_value or 0) < 1e-6
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [
