@@ -1063,24 +1063,11 @@ class Session:
             >>> session.test_all("visits", both, epsilon=1).cost["epsilon"]
             1.0
         """
-        from .study.family import conclude_family, family_questions
+        from .study.family import plan_family, run_family
 
-        level = 0.95 if confidence is None else float_near(open_probability(confidence, "confidence"))
         with self._executor.pace.asking():
-            questions, limit = family_questions(family, self._rows_of(table), self._catalog)
-            batch = self.plan_all(
-                questions,
-                epsilon,
-                rho=rho,
-                weights=family.weights,
-                bound="norm" if limit is None else "groups",
-                contribution=limit,
-            )
-            # each test is read from a release of its own, not from what a finer one of another adds up to
-            batch = batch if batch.before is None else batch.before
-            for hypothesis, plan in zip(family.hypotheses, batch.plans, strict=True):
-                hypothesis.check_plan(plan)
-            return conclude_family(family, self.run_all(batch, key=key), batch.cost(), level)
+            batch = plan_family(family, self._rows_of(table), self._catalog, AskOptions(epsilon=epsilon, rho=rho))
+            return run_family(family, batch, partial(self.run_all, key=key), confidence=confidence)
 
     def _rows_of(self, table: str | Frame) -> Frame:
         return table if isinstance(table, Frame) else self.table(table)

@@ -107,4 +107,14 @@ MUTANTS: list[Mutant] = [
         "unit/study/test_family.py",
         ('self.method == "benjamini-hochberg"', "False"),
     ),
+    *of(
+        "study.proportions:_check_confidence",
+        "unit/study/test_family.py",
+        ("confidence > _MOST_CONFIDENT", "False"),
+    ),
+    *of(
+        "study.chi_squared:TableHypothesis.has_p_value",
+        "unit/study/test_family.py",
+        ("getattr(self, 'method', 'auto') != 'naive'", "True"),
+    ),
 ]

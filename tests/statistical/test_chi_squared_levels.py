@@ -108,7 +108,7 @@ def test_the_power_is_that_of_the_reference(
     noise = gaussian(variance, np.size(shares))
     fixed = np.array(shares[0]) if len(shares) == 1 else None
     # 0.004: the table's critical values are simulated, too. An independent simulation of the paper's statistic with
-    # 400,000 tables has a power of .5783 for (.1, .2, .3, .4), where .5856 is listed; of the signs that +-0.02 may have,
+    # 400,000 tables has a power of .5783 for (.1, .2, .3, .4), where .5856 is listed; of the signs of +-0.02,
     # these alone have the listed power without noise (.9397 and .9390), and no others have .5856 (.574, .580, .594)
     found = rejected(np.add(shares, shift), size, noise, TableModel(noise.variance, size, 1, fixed))
     assert abs(found - power) < slack(power, RUNS, runs) + 0.004

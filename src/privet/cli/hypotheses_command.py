@@ -2,53 +2,52 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
-from privet.display import cost_words, percent, printable, room
-
-from .asking import asking, opened, read_contribution
-from .marginals import print_plan, told_of
-from .screen import counting_number, json_option, number, print_facts, print_json, print_text
-from .targets import analyst_option, config_option
+from .asking import read_contribution
+from .one_charge import (
+    bound_option,
+    charge_options,
+    print_charged,
+    rows_of,
+    run_charged,
+    where_option,
+    with_options,
+)
+from .screen import counting_number, json_option, number, print_json, print_text
 
 if TYPE_CHECKING:
+    from privet.inference.families import FamilyOfFindings
+    from privet.inference.finding import Finding
     from privet.inference.table_tests import Method
-    from privet.query.frame import Frame
+    from privet.planner.batch import Batch
+    from privet.planner.plan import Plan
+    from privet.session import Session
     from privet.study import Hypothesis
 
-_OPTIONS = (
-    click.option("--epsilon", type=number, help="What the test costs. [default: a tenth of the budget]"),
-    click.option("--rho", type=number, help="What the test costs, as rho."),
-    click.option("--where", help='Test the rows that meet this condition only, such as "age >= 18".'),
-    click.option(
-        "--bound",
-        type=click.Choice(["norm", "groups"]),
-        default="norm",
-        show_default=True,
-        help="With --contribution: `norm` scales contributions down, `groups` drops excess groups and rows.",
-    ),
+_OPTIONS = charge_options(
+    where_option,
+    bound_option("With --contribution: `norm` scales contributions down, `groups` drops excess groups and rows."),
     click.option(
         "--contribution",
         metavar="GROUPS,ROWS",
         help="What a person may contribute. [default: each person counts once]",
     ),
-    click.option("--confidence", type=number, help="Confidence level of the intervals. [default: 0.95]"),
-    click.option(
-        "--plot", type=click.Path(path_type=Path), help="Draw the estimates into this file: .png, .svg, .pdf."
-    ),
-    click.option(
-        "--plan", "only_plan", is_flag=True, help="Show the question and the price only. Free; reads no data."
-    ),
-    click.option("--key", help="A name for this: trying again with it after a failure is charged once."),
-    analyst_option,
-    config_option,
-    json_option,
+    costs="the test costs",
+    plot="Draw the estimates into this file: .png, .svg, .pdf.",
+    plan="Show the question and the price only. Free; reads no data.",
 )
+
+
+_SHARED = frozenset(str(one.name) for one in vars(with_options(lambda: None, _OPTIONS))["__click_params__"])
+"""Names of the options that all tests have."""
 
 
 def tests_table(made: Callable[..., tuple[str, Hypothesis]]) -> Callable[..., None]:
@@ -74,43 +73,29 @@ def tests_table(made: Callable[..., tuple[str, Hypothesis]]) -> Callable[..., No
         table, hypothesis = made(**own)
         cost: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "bound": bound}
         cost["contribution"] = read_contribution(contribution)
-        with opened(config, analyst, plans=only_plan) as place:
-            session: Any = place.session
-            rows = session.table(table) if where is None else _rows_where(session, table, where)
-            if only_plan:
-                plan = session.plan_test(rows, hypothesis, **cost)
-                print_plan(plan, plan.plan, place, as_json=as_json)
-                return
-            before = place.ledger.head()
-            with asking(place):
-                found = session.test(rows, hypothesis, **cost, confidence=confidence, key=key)
-            told = told_of(place, before)
+
+        def run(session: Session) -> Finding:
+            rows = rows_of(session, table, where)
+            return session.test(rows, hypothesis, **cost, confidence=confidence, key=key)
+
+        def planned(session: Session) -> tuple[Any, Plan]:
+            plan = session.plan_test(rows_of(session, table, where), hypothesis, **cost)
+            return plan, plan.plan
+
+        done = run_charged(run, planned, config=config, analyst=analyst, only_plan=only_plan, as_json=as_json)
+        if done is None:
+            return
+        found, told = done
         if plot is not None:
             found.plot(plot)
         if as_json:
             print_json({**found.to_dict(), **told})
-            return
-        for line in repr(found).splitlines():
-            print_text(printable(line))
-        more = room(told["left"]["largest_epsilon"], told["left"]["largest_rho"])
-        paid = "" if told["charged"] else "nothing now: it was answered before, for " + cost_words(found.cost)
-        left = f"{more} for one more question; {percent(told['left']['spent_share'])} of the budget is spent"
-        print_facts([*([("charged", paid)] if paid else []), ("left", left)])
+        else:
+            print_charged((found,), found.cost, told)
 
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
-
-
-def _rows_where(session: Any, table: str, where: str) -> Frame:
-    """Return the rows of a table that meet a condition in SQL."""
-    from privet.query.frame import Frame
-    from privet.query.sql.parse import parse_view
-
-    session.table(table)  # refuses what is no table by name
-    named = table if "." in table else '"' + table.replace('"', '""') + '"'
-    known = session._catalog
-    return Frame(parse_view(f"SELECT * FROM {named} WHERE ({where})", known.schemas, known.views, schema=known.schema))
+    tested: Any = with_options(command, _OPTIONS)
+    tested.made = made
+    return tested  # type: ignore[no-any-return]
 
 
 _method_option = click.option(
@@ -362,6 +347,108 @@ def proportions_command(
     groups = (first, second)
     facts: Any = {"equals": equals, "alternative": alternative, "within": within or None}
     return table, TwoProportions(condition, by=by, groups=groups, **facts)
+
+
+@command.command("family")
+@click.argument("table")
+@click.option(
+    "--test",
+    "tests",
+    multiple=True,
+    required=True,
+    metavar="TEST",
+    help="A test without its table, such as 'mean age --equals 40'; one for each hypothesis.",
+)
+@click.option(
+    "--method",
+    type=click.Choice(["holm", "benjamini-yekutieli"]),
+    default="holm",
+    show_default=True,
+    help="Bound the chance of any false rejection, or the expected share of them.",
+)
+@click.option("--level", type=number, default="0.05", show_default=True, help="The error level of all tests together.")
+@click.option("--weight", "weights", multiple=True, type=counting_number, help="Shares of the cost, in order.")
+@partial(
+    with_options,
+    options=charge_options(
+        where_option,
+        costs="all tests cost together",
+        plan="Show the questions and the price only. Free; reads no data.",
+    ),
+)
+def family_command(
+    table: str,
+    tests: tuple[str, ...],
+    method: Any,
+    level: Any,
+    weights: tuple[int, ...],
+    epsilon: Any,
+    rho: Any,
+    where: str | None,
+    confidence: Any,
+    only_plan: bool,
+    key: str | None,
+    analyst: str | None,
+    config: Path,
+    as_json: bool,
+) -> None:
+    """Test several hypotheses at one price and one error level.
+
+    \b
+    Example:
+      privet test family visits --test 'proportion "age > 65" --equals 0.3' --test 'mean age --equals 40' --epsilon 1
+    """
+    from privet.execution.request import AskOptions
+    from privet.study.family import Family, plan_family
+
+    hypotheses = tuple(_hypothesis(one, table) for one in tests)
+    family = Family(hypotheses, method=method, level=level, weights=weights or None)
+
+    def run(session: Session) -> FamilyOfFindings:
+        rows = rows_of(session, table, where)
+        return session.test_all(rows, family, epsilon=epsilon, rho=rho, confidence=confidence, key=key)
+
+    def planned(session: Session) -> tuple[Any, Batch]:
+        options = AskOptions(epsilon=epsilon, rho=rho)
+        batch = plan_family(family, rows_of(session, table, where), session._catalog, options)
+        return batch, batch
+
+    done = run_charged(run, planned, config=config, analyst=analyst, only_plan=only_plan, as_json=as_json)
+    if done is None:
+        return
+    found, told = done
+    if as_json:
+        print_json({**found.to_dict(), **told})
+    else:
+        print_charged((found,), found.cost, told)
+
+
+def _hypothesis(text: str, table: str) -> Hypothesis:
+    """Return the hypothesis of a test that is written as its command is, without the table."""
+    from privet.core.errors import BadParameter, RequestError
+
+    try:
+        name, *words = shlex.split(text)
+    except ValueError:
+        raise BadParameter("test", text, "a test as it is written by itself, such as 'mean age --equals 40'") from None
+    made = getattr(getattr(command.commands.get(name), "callback", None), "made", None)
+    if made is None:
+        known = ", ".join(sorted(one for one, each in command.commands.items() if hasattr(each.callback, "made")))
+        raise BadParameter("test", text, f"a test as it is written by itself, which begins with one of {known}")
+    try:
+        context = command.commands[name].make_context(name, [table, *words])
+    except click.ClickException as error:
+        raise RequestError(f"in --test {text!r}: {error.format_message()}") from None
+    own = {one.name for one in command.commands[name].params} - _SHARED
+    given = [
+        one
+        for one in context.params
+        if one in _SHARED and context.get_parameter_source(one) is ParameterSource.COMMANDLINE
+    ]
+    if given:
+        raise RequestError(f"in --test {text!r}: --{given[0].replace('_', '-')} is one for the whole family")
+    hypothesis: Hypothesis = made(**{one: context.params[one] for one in own if one is not None})[1]
+    return hypothesis
 
 
 @command.command("needed")

@@ -9,27 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from privet.display import cost_words, percent, printable, room
+from privet.display import cost_words
 
-from .asking import OpenedSession, asking, opened, read_contribution
-from .screen import counting_number, json_option, number, print_columns, print_facts, print_json, print_text
-from .targets import analyst_option, config_option
+from .asking import read_contribution
+from .one_charge import bound_option, charge_options, left_in_words, run_charged, with_options
+from .screen import counting_number, print_columns, print_facts, print_json, print_text
 
 if TYPE_CHECKING:
     from privet.planner.plan import Plan
-    from privet.results.released_counts import CountTable, ReleasedCounts
+    from privet.results.released_counts import CountTable, Marginals, ReleasedCounts
+    from privet.session import Session
 
-_FITS = {True: "fits what is left of the budget", False: "does not fit what is left of the budget"}
-
-_OPTIONS = (
-    click.option("--epsilon", type=number, help="What all counts cost together. [default: a tenth of the budget]"),
-    click.option("--rho", type=number, help="What all counts cost together, as rho."),
-    click.option(
-        "--bound",
-        type=click.Choice(["norm", "groups"]),
-        default="norm",
-        show_default=True,
-        help="How to limit each person's contribution: `norm` scales it down, `groups` drops excess groups and rows.",
+_OPTIONS = charge_options(
+    bound_option(
+        "How to limit each person's contribution: `norm` scales it down, `groups` drops excess groups and rows."
     ),
     click.option(
         "--contribution",
@@ -38,13 +31,9 @@ _OPTIONS = (
     ),
     click.option("--nonnegative", is_flag=True, help="Keep estimates and intervals at 0 or above."),
     click.option("--whole", is_flag=True, help="Show whole numbers."),
-    click.option("--confidence", type=number, help="Confidence level of the intervals. [default: 0.95]"),
-    click.option("--plot", type=click.Path(path_type=Path), help="Draw a picture into this file: .png, .svg or .pdf."),
-    click.option("--plan", "only_plan", is_flag=True, help="Show the price and the errors only. Free; reads no data."),
-    click.option("--key", help="A name for this: trying again with it after a failure is charged once."),
-    analyst_option,
-    config_option,
-    json_option,
+    costs="all counts cost together",
+    plot="Draw a picture into this file: .png, .svg or .pdf.",
+    plan="Show the price and the errors only. Free; reads no data.",
 )
 _COST = ("epsilon", "rho", "bound", "contribution")
 
@@ -58,9 +47,7 @@ def counting_options(counting: Callable[..., Any]) -> Callable[..., Any]:
         cost["contribution"] = read_contribution(cost["contribution"])
         return counting(**said, cost=cost)
 
-    for option in reversed(_OPTIONS):
-        gathered = option(gathered)
-    return gathered
+    return with_options(gathered, _OPTIONS)
 
 
 @click.command()
@@ -102,20 +89,21 @@ def command(
     asked: dict[str, Any] = {"ways": ways, "weights": _read_weights(weights), **cost}
     if subsets:
         asked["subsets"] = [_names(one) for one in subsets]
-    with opened(config, analyst, plans=only_plan) as place:
-        if only_plan:
-            plan = place.session.plan_marginals(table, list(columns), **asked)
-            print_plan(plan, plan.counts.plan, place, as_json=as_json)
-            return
-        before = place.ledger.head()
-        with asking(place):
-            found = place.session.marginals(
-                table, list(columns), **asked, nonnegative=nonnegative, whole=whole, key=key
-            )
-        level = 0.95 if confidence is None else confidence
-        sets = [_names(one) for one in show] or [list(one) for one in found.asked]
-        tables = [found.counts(*one, confidence=level) for one in sets]
-        told = told_of(place, before)
+
+    def run(session: Session) -> Marginals:
+        return session.marginals(table, list(columns), **asked, nonnegative=nonnegative, whole=whole, key=key)
+
+    def planned(session: Session) -> tuple[Any, Plan]:
+        plan = session.plan_marginals(table, list(columns), **asked)
+        return plan, plan.counts.plan
+
+    done = run_charged(run, planned, config=config, analyst=analyst, only_plan=only_plan, as_json=as_json)
+    if done is None:
+        return
+    found, told = done
+    level = 0.95 if confidence is None else confidence
+    sets = [_names(one) for one in show] or [list(one) for one in found.asked]
+    tables = [found.counts(*one, confidence=level) for one in sets]
     if plot is not None:
         found.plot(*sets[0][:2], path=plot)
     print_tables(found, tables, sets, told, as_json=as_json)
@@ -141,17 +129,6 @@ def _read_weights(written: tuple[str, ...]) -> dict[tuple[str, ...], Any] | None
     return found or None
 
 
-def told_of(place: OpenedSession, before: str) -> dict[str, Any]:
-    """Return whether something was charged since a state of the ledger, and what is left."""
-    balance = place.ledger.balances()
-    own = next((one for one in balance if one.account == place.session.account), balance[0])
-    return {
-        "charged": place.ledger.head() != before,
-        "left": {name: own.to_dict()[name] for name in ("largest_epsilon", "largest_rho", "spent_share", "keys_delta")},
-        "head": place.ledger.head(),
-    }
-
-
 def print_tables(
     found: ReleasedCounts, tables: list[CountTable], sets: list[list[str]], told: dict[str, Any], *, as_json: bool
 ) -> None:
@@ -168,27 +145,12 @@ def print_tables(
         keys, groups = answer_columns(one.series, one.confidence)
         print_columns(keys, groups, rows=len(one), most=None)
         print_text("")
-    more = room(told["left"]["largest_epsilon"], told["left"]["largest_rho"])
     cost = cost_words(found.price)
     under = [("" if index else "notes", note) for index, note in enumerate(tables[0].notes if tables else ())]
     print_facts(
         [
             ("cost", cost if told["charged"] else f"nothing: it was answered before, for {cost}"),
-            ("left", f"{more} for one more question; {percent(told['left']['spent_share'])} of the budget is spent"),
+            ("left", left_in_words(told)),
             *under,
         ]
     )
-
-
-def print_plan(plan: Any, charged: Plan, place: OpenedSession, *, as_json: bool) -> None:
-    """Print a plan of many counts, and whether it fits the budget."""
-    account = place.session.account
-    answered = place.ledger.find(charged.digest, account) is not None
-    fits = answered or place.ledger.admits(charged.event, account=account)
-    if as_json:
-        print_json({**plan.to_dict(), "answered": answered, "fits": fits})
-        return
-    for line in repr(plan).splitlines():
-        print_text(printable(line))
-    print_text("")
-    print_facts([("now", "answered before: asking again is free" if answered else _FITS[fits])])

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .asking import asking, opened
-from .marginals import counting_options, print_plan, print_tables, told_of
+from .marginals import counting_options, print_tables
+from .one_charge import run_charged
 from .screen import counting_number, number
 
 if TYPE_CHECKING:
+    from privet.planner.plan import Plan
     from privet.results.released_ranges import Ranges
+    from privet.session import Session
 
 
 @click.command()
@@ -52,17 +54,18 @@ def command(
       privet ranges visits age --epsilon 1 --range 18,64 --range 65, --quantile 0.5
       privet ranges visits cost --bins 100 --epsilon 1 --plot cost.png
     """
-    with opened(config, analyst, plans=only_plan) as place:
-        if only_plan:
-            plan = place.session.plan_ranges(table, column, bins=bins, **cost)
-            print_plan(plan, plan.counts.plan, place, as_json=as_json)
-            return
-        before = place.ledger.head()
-        with asking(place):
-            found = place.session.ranges(
-                table, column, bins=bins, **cost, nonnegative=nonnegative, whole=whole, key=key
-            )
-        told = told_of(place, before)
+
+    def run(session: Session) -> Ranges:
+        return session.ranges(table, column, bins=bins, **cost, nonnegative=nonnegative, whole=whole, key=key)
+
+    def planned(session: Session) -> tuple[Any, Plan]:
+        plan = session.plan_ranges(table, column, bins=bins, **cost)
+        return plan, plan.counts.plan
+
+    done = run_charged(run, planned, config=config, analyst=analyst, only_plan=only_plan, as_json=as_json)
+    if done is None:
+        return
+    found, told = done
     level = 0.95 if confidence is None else confidence
     tables = []
     if spans:

@@ -2,44 +2,46 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from privet.display import cost_words, percent, printable, room
-
-from .asking import asking, opened, read_contribution
-from .marginals import print_plan, told_of
-from .screen import json_option, number, print_facts, print_json, print_text
-from .targets import analyst_option, config_option
+from .asking import read_contribution
+from .one_charge import charge_options, print_charged, rows_of, run_charged, where_option, with_options
+from .screen import number, print_json
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-_NORM = click.Choice(["L1", "L2"])
+    from privet.planner.plan import Plan
+    from privet.session import Session
+    from privet.study.regression_table import Regression
+
+_OPTIONS = charge_options(
+    click.option("--norm", type=number, help="A limit on the norm of a row's features; rows above it are scaled down."),
+    click.option(
+        "--norm-kind",
+        type=click.Choice(["L1", "L2"]),
+        help="The kind of norm. [default: L1 for Laplace noise, L2 for Gaussian]",
+    ),
+    click.option("--ridge", metavar="NUMBER|auto|adassp", help="Shrink estimates; intervals stay as they are."),
+    click.option(
+        "--submodel", "submodels", multiple=True, metavar="FORMULA", help="Show this smaller model too, for free."
+    ),
+    where_option,
+    click.option("--contribution", metavar="GROUPS,ROWS", help="What nearly every person stays within."),
+    costs="the regression costs",
+    plot="Draw the coefficients into this file: .png, .svg, .pdf.",
+    plan="Show the noise and the price only. Free; reads no data.",
+)
 
 
 @click.command("regress")
 @click.argument("table")
 @click.argument("formula")
-@click.option("--epsilon", type=number, help="What the regression costs. [default: a tenth of the budget]")
-@click.option("--rho", type=number, help="What the regression costs, as rho.")
-@click.option("--norm", type=number, help="A limit on the norm of a row's features; rows above it are scaled down.")
-@click.option("--norm-kind", type=_NORM, help="The kind of norm. [default: L1 for Laplace noise, L2 for Gaussian]")
-@click.option("--ridge", metavar="NUMBER|auto|adassp", help="Shrink estimates; intervals stay as they are.")
-@click.option(
-    "--submodel", "submodels", multiple=True, metavar="FORMULA", help="Show this smaller model too, for free."
-)
-@click.option("--where", help='Use the rows that meet this condition only, such as "age >= 18".')
-@click.option("--contribution", metavar="GROUPS,ROWS", help="What nearly every person stays within.")
-@click.option("--confidence", type=number, help="Confidence level of the intervals. [default: 0.95]")
-@click.option("--plot", type=click.Path(path_type=Path), help="Draw the coefficients into this file: .png, .svg, .pdf.")
-@click.option("--plan", "only_plan", is_flag=True, help="Show the noise and the price only. Free; reads no data.")
-@click.option("--key", help="A name for this: trying again with it after a failure is charged once.")
-@analyst_option
-@config_option
-@json_option
+@partial(with_options, options=_OPTIONS)
 def command(
     table: str,
     formula: str,
@@ -67,31 +69,27 @@ def command(
     """
     cost: dict[str, Any] = {"epsilon": epsilon, "rho": rho, "contribution": read_contribution(contribution)}
     cost["norm"] = _read_norm(norm, norm_kind)
-    shrink = _read_ridge(ridge)
-    with opened(config, analyst, plans=only_plan) as place:
-        session: Any = place.session
-        rows = session.table(table) if where is None else session.table(table).where(where)
-        if only_plan:
-            plan = session.plan_regress(rows, formula, **cost)
-            print_plan(plan, plan.moments.plan, place, as_json=as_json)
-            return
-        before = place.ledger.head()
-        with asking(place):
-            found = session.regress(rows, formula, **cost, ridge=shrink, confidence=confidence, key=key)
-        told = told_of(place, before)
+    shrink: Any = _read_ridge(ridge)
+
+    def run(session: Session) -> Regression:
+        rows = rows_of(session, table, where)
+        return session.regress(rows, formula, **cost, ridge=shrink, confidence=confidence, key=key)
+
+    def planned(session: Session) -> tuple[Any, Plan]:
+        plan = session.plan_regress(rows_of(session, table, where), formula, **cost)
+        return plan, plan.moments.plan
+
+    done = run_charged(run, planned, config=config, analyst=analyst, only_plan=only_plan, as_json=as_json)
+    if done is None:
+        return
+    found, told = done
     others = [found.submodel(one) for one in submodels]
     if plot is not None:
         found.plot(plot)
     if as_json:
         print_json({**found.to_dict(), "submodels": [one.to_dict() for one in others], **told})
         return
-    for one in (found, *others):
-        for line in repr(one).splitlines():
-            print_text(printable(line))
-    more = room(told["left"]["largest_epsilon"], told["left"]["largest_rho"])
-    paid = "" if told["charged"] else "nothing now: it was answered before, for " + cost_words(found.price)
-    left = f"{more} for one more question; {percent(told['left']['spent_share'])} of the budget is spent"
-    print_facts([*([("charged", paid)] if paid else []), ("left", left)])
+    print_charged((found, *others), found.price, told)
 
 
 def _read_norm(norm: Any, kind: str | None) -> Any:

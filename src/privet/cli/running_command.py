@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from .asking import asking, opened
-from .marginals import counting_options, print_plan, print_tables, told_of
+from .marginals import counting_options, print_tables
+from .one_charge import run_charged
+
+if TYPE_CHECKING:
+    from privet.planner.plan import Plan
+    from privet.results.released_totals import RunningTotals
+    from privet.session import Session
 
 
 @click.command()
@@ -48,16 +53,19 @@ def command(
         from privet.core.errors import RequestError
 
         raise RequestError("running totals are not rounded: leave out --whole")
-    with opened(config, analyst, plans=only_plan) as place:
-        if only_plan:
-            plan = place.session.plan_running(table, by, **asked)
-            print_plan(plan, plan.counts.plan, place, as_json=as_json)
-            return
-        before = place.ledger.head()
-        with asking(place):
-            found = place.session.running(table, by, **asked, nonnegative=nonnegative, key=key)
-        totals = found.totals(confidence=0.95 if confidence is None else confidence)
-        told = told_of(place, before)
+
+    def run(session: Session) -> RunningTotals:
+        return session.running(table, by, **asked, nonnegative=nonnegative, key=key)
+
+    def planned(session: Session) -> tuple[Any, Plan]:
+        plan = session.plan_running(table, by, **asked)
+        return plan, plan.counts.plan
+
+    done = run_charged(run, planned, config=config, analyst=analyst, only_plan=only_plan, as_json=as_json)
+    if done is None:
+        return
+    found, told = done
+    totals = found.totals(confidence=0.95 if confidence is None else confidence)
     if plot is not None:
         totals.plot(plot)
     print_tables(found, [totals], [[by, *groups]], told, as_json=as_json)

@@ -41,6 +41,11 @@ class TableHypothesis(Hypothesis):
             if len(values) < 2:
                 raise RequestError(f"{key.name} has one declared value only, so there is nothing to compare")
 
+    @property
+    def has_p_value(self) -> bool:
+        """Whether it has a p-value: the naive test has none."""
+        return getattr(self, "method", "auto") != "naive"
+
     def check_plan(self, plan: Plan) -> None:
         """Raise `RequestError` where people are bounded in a way that no test can allow for, or nothing is compared."""
         rows_of_each(plan)

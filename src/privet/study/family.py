@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from privet.answer import Answer
 from privet.core.errors import BadParameter, RequestError
 from privet.core.given import choice, set_fields
-from privet.core.numbers import Number, open_probability, whole
-from privet.core.schema import Contribution
+from privet.core.numbers import Number, float_near, open_probability, whole
 from privet.core.unit import person_column
-from privet.execution.request import Catalog
+from privet.execution.batches import plan_questions
+from privet.execution.request import AskOptions, Catalog
 from privet.inference.families import CORRECTIONS, Correction, FamilyOfFindings, judge_together
+from privet.planner.batch import Batch
 from privet.planner.make import private_schema
-from privet.query.frame import Frame, Result
+from privet.query.frame import Frame
 
 from .hypothesis import ONCE, Hypothesis
 
@@ -52,6 +53,10 @@ class Family:
         for one in given:
             if not isinstance(one, Hypothesis):
                 raise BadParameter("hypotheses", type(one).__name__, "a list of hypotheses")
+            if not one.has_p_value:
+                raise RequestError(
+                    f"a test without a p-value cannot be judged with others: {one.describe()}; choose another method"
+                )
         choice(self.method, "method", CORRECTIONS)
         if self.method == "benjamini-hochberg":
             raise RequestError(
@@ -67,8 +72,11 @@ class Family:
         set_fields(self, hypotheses=tuple(given), weights=weights)
 
 
-def family_questions(family: Family, rows: Frame, catalog: Catalog) -> tuple[list[Result], Contribution | None]:
-    """Return the questions of a family, checked before any is charged, and what a person may contribute to each."""
+def plan_family(family: Family, rows: Frame, catalog: Catalog, options: AskOptions) -> Batch:
+    """Return the plan of a family: its questions, checked before any is charged, at one price. It reads no data.
+
+    Each test is read from a release of its own, not from what a finer one of another adds up to.
+    """
     if not isinstance(family, Family):
         raise BadParameter("family", type(family).__name__, "a Family, such as privet.study.Family([...])")
     questions, once = [], set()
@@ -81,15 +89,24 @@ def family_questions(family: Family, rows: Frame, catalog: Catalog) -> tuple[lis
         once.add(person_column(schema.unit) is not None and hypothesis.each_person_once)
     if len(once) > 1:
         raise RequestError("some of these tests count each person once and others do not; test them in two families")
-    return questions, ONCE if once == {True} else None
+    if once == {True}:
+        options = replace(options, bound="groups", contribution=ONCE)
+    batch = plan_questions(questions, options, catalog, weights=family.weights)
+    batch = batch if batch.before is None else batch.before
+    for hypothesis, plan in zip(family.hypotheses, batch.plans, strict=True):
+        hypothesis.check_plan(plan)
+    return batch
 
 
-def conclude_family(
-    family: Family, answers: Sequence[Answer], price: dict[str, float], confidence: float
+def run_family(
+    family: Family, batch: Batch, run: Callable[[Batch], Sequence[Answer]], *, confidence: Number | None
 ) -> FamilyOfFindings:
-    """Return what the tests of a family found, each from its own answer."""
+    """Return what the tests of a family found, each from its own answer: `run` charges for them, or finds them."""
+    level = 0.95 if confidence is None else float_near(open_probability(confidence, "confidence"))
+    for hypothesis in family.hypotheses:
+        hypothesis.check_confidence(level)
     findings = [
-        replace(hypothesis.conclude(answer, confidence), receipt=answer.receipt)
-        for hypothesis, answer in zip(family.hypotheses, answers, strict=True)
+        replace(hypothesis.conclude(answer, level), receipt=answer.receipt)
+        for hypothesis, answer in zip(family.hypotheses, run(batch), strict=True)
     ]
-    return replace(judge_together(findings, method=family.method, level=family.level), cost=price)
+    return replace(judge_together(findings, method=family.method, level=family.level), cost=batch.cost())

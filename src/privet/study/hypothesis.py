@@ -51,6 +51,14 @@ class Hypothesis(ABC):
     def check_plan(self, plan: Plan) -> None:  # noqa: B027  # most tests take any plan of their question
         """Raise `RequestError` if the question was planned in a way that the test cannot take: before the charge."""
 
+    def check_confidence(self, confidence: float) -> None:  # noqa: B027  # most intervals have any level
+        """Raise `RequestError` if intervals cannot have a confidence level: before the charge."""
+
+    @property
+    def has_p_value(self) -> bool:
+        """Whether what it finds has a p-value, so that it can be judged together with others."""
+        return True
+
     @abstractmethod
     def conclude(self, answer: Answer, confidence: float) -> Finding:
         """Return the finding: of released numbers, with points that are fixed by the answer's digest."""
@@ -129,6 +137,7 @@ def plan_test(hypothesis: Hypothesis, rows: Frame, catalog: Catalog, options: As
 def run_test(plan: TestPlan, run: Callable[[Plan], Answer], *, confidence: Number | None) -> Finding:
     """Return what a test finds: `run` charges and answers its question, or finds the answer stored."""
     level = 0.95 if confidence is None else float_near(open_probability(confidence, "confidence"))
+    plan.hypothesis.check_confidence(level)
     answer = run(plan.plan)
     found = plan.hypothesis.conclude(answer, level)
     return replace(found, cost=plan.price, receipt=answer.receipt)

@@ -34,6 +34,7 @@ from privet.query.written_conditions import with_condition
 from .hypothesis import Hypothesis
 
 _MET, _HAS, _YES, _NO = "condition of the test", "has_it", "yes", "no"
+_MOST_CONFIDENT = 0.9999
 _ONE_ROW = "of a person with several rows one counts, chosen at random"
 
 
@@ -94,6 +95,11 @@ class Proportion(Hypothesis):
     def check_plan(self, plan: Plan) -> None:
         """Raise `RequestError` where conditions decide who meets that of the test, so that nothing is counted."""
         _check_counted(plan)
+
+    def check_confidence(self, confidence: float) -> None:
+        """Raise `RequestError` if intervals would have to miss less than what covers the number of people does."""
+        if self.people is None:
+            _check_confidence(confidence)
 
     def conclude(self, answer: Answer, confidence: float) -> Finding:
         """Return the test of the released counts; its uniform number was drawn and stored with them."""
@@ -192,6 +198,10 @@ class TwoProportions(Hypothesis):
         """Raise `RequestError` where conditions rule out a group, or decide who meets that of the test."""
         _check_counted(plan, self.groups)
 
+    def check_confidence(self, confidence: float) -> None:
+        """Raise `RequestError` if intervals would have to miss less than what covers the common share does."""
+        _check_confidence(confidence)
+
     def conclude(self, answer: Answer, confidence: float) -> Finding:
         """Return the test of the released counts of both groups."""
         found = {(row.group[self.by], row.group.get(_HAS)): row for row in answer.measurements() if row.columns}
@@ -247,6 +257,11 @@ def _check_counted(plan: Plan, groups: Sequence[Any] = ()) -> None:
             "by declared facts and the condition on rows, some of the people whom this test compares cannot be there, "
             "so that nothing is to be tested; choose rows by other columns, or test another condition"
         )
+
+
+def _check_confidence(confidence: float) -> None:
+    if confidence > _MOST_CONFIDENT:
+        raise BadParameter("confidence", confidence, f"at most {_MOST_CONFIDENT} for this test")
 
 
 def _check_people(schema: Schema, people: int | None) -> None:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import privet
+from privet.cli import main
 from privet.inference import adjusted_p_values, judge_together, proportion_test
 from privet.study import Family, GoodnessOfFit, Proportion, TwoProportions
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from worlds import write_visits
 
 pa = pytest.importorskip("pyarrow")
 
@@ -96,6 +105,7 @@ def test_a_family_that_the_budget_does_not_cover_is_not_charged_in_part() -> Non
         (lambda: Family((BOTH.hypotheses[0],), method="benjamini-hochberg"), "independent"),
         (lambda: Family(BOTH.hypotheses, weights=(1,)), "one whole number for each"),
         (lambda: Family(BOTH.hypotheses, level=2), "level"),
+        (lambda: Family((GoodnessOfFit("ward", {"a": 0.5, "b": 0.5}, method="naive"),)), "without a p-value"),
         (lambda: adjusted_p_values([0.1], method="benjamini-hochberg"), "disjoint=True"),
         (lambda: adjusted_p_values([]), "at least one"),
         (lambda: adjusted_p_values([2]), "p_values"),
@@ -115,6 +125,67 @@ def test_one_bad_test_refuses_the_family_before_the_charge() -> None:
         with pytest.raises(privet.RequestError, match="Family"):
             place.test_all("visits", BOTH.hypotheses, epsilon=1)  # type: ignore[arg-type]
         assert place.history() == ()
+
+
+@pytest.mark.parametrize(
+    "hypothesis",
+    [
+        Proportion("age > 65", equals=0.3),
+        TwoProportions("age > 65", by="ward", groups=("a", "b")),
+        TwoProportions("age > 65", by="ward", groups=("a", "b"), people=(500, 500)),
+    ],
+)
+def test_a_confidence_that_no_interval_reaches_is_refused_before_the_charge(hypothesis: Any) -> None:
+    with session() as place:
+        for confidence in (0.99995, 1 - 1e-12):
+            with pytest.raises(privet.RequestError, match=r"at most 0\.9999"):
+                place.test("visits", hypothesis, epsilon=1, confidence=confidence)
+            with pytest.raises(privet.RequestError, match=r"at most 0\.9999"):
+                place.test_all("visits", Family((hypothesis,)), epsilon=1, confidence=confidence)
+        assert place.history() == ()
+        assert place.test("visits", hypothesis, epsilon=1, confidence=0.9999).p_value is not None
+
+
+def shell(folder: Path, *words: str) -> Any:
+    where = ["--analyst=ana", f"--config={folder / 'privet.toml'}"]
+    return CliRunner().invoke(main, ["test", "family", "visits", *words, *where])
+
+
+def test_the_shell_tests_a_family_at_one_price(tmp_path: Path) -> None:
+    write_visits(tmp_path)
+    words = ["--test", 'proportion "age > 65" --equals 0.3', "--test", "mean age --equals 40", "--epsilon=0.2"]
+    plan = json.loads(shell(tmp_path, *words, "--plan", "--json").output)
+    assert (plan["answered"], plan["fits"]) == (False, True)
+    found, again = (json.loads(shell(tmp_path, *words, "--json").output) for _ in range(2))
+    assert (found["charged"], again["charged"]) == (True, False)
+    assert found["tests"] == again["tests"]
+    assert [0 <= one["p_value"] <= one["adjusted_p_value"] <= 1 for one in found["tests"]] == [True, True]
+    assert found["cost"]["epsilon"] == 0.2
+    assert "adjusted" in shell(tmp_path, *words).output
+    weighted = json.loads(
+        shell(tmp_path, *words, "--weight=1", "--weight=3", "--method=benjamini-yekutieli", "--json").output
+    )
+    assert (weighted["method"], weighted["charged"]) == ("benjamini-yekutieli", True)
+
+
+@pytest.mark.parametrize(
+    ("test", "words"),
+    [
+        ("", "as it is written by itself"),
+        ('proportion "age', "as it is written by itself"),
+        ("needed --equals 0.3", "begins with one of fit"),
+        ("mean age", "Missing option"),
+        ("mean age --equals x", "not a number"),
+        ("mean age --equals 40 --epsilon 0.1", "for the whole family"),
+        ("mean height --equals 40", "height"),
+        ("fit ward --share heart=0.5 --share lung=0.5 --method naive", "without a p-value"),
+    ],
+)
+def test_the_shell_refuses_a_family_with_one_bad_test(tmp_path: Path, test: str, words: str) -> None:
+    write_visits(tmp_path)
+    found = shell(tmp_path, "--test", "mean age --equals 40", "--test", test)
+    assert found.exit_code == 2
+    assert words in " ".join(found.output.split())
 
 
 def test_findings_that_were_made_before_are_judged_together() -> None:

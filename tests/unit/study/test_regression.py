@@ -5,16 +5,24 @@ from __future__ import annotations
 import json
 import math
 import pickle
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas
 import pytest
+from click.testing import CliRunner
 
 import privet
+from privet.cli import main
 from privet.core.errors import BadParameter, RequestError, UnknownName
 from privet.core.schema import Contribution
 from privet.study.formula import RegressionFormula, read_formula
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from worlds import write_visits
 
 N = 400
 
@@ -306,6 +314,23 @@ def test_conditions_and_gaussian_noise() -> None:
     assert fit.measure.family == "gaussian"
     expected = sum(row["age"] < 50 for row in rows())
     assert fit.rows == pytest.approx(expected, abs=1)
+
+
+def test_the_shell_chooses_rows_by_a_condition(tmp_path: Path) -> None:
+    write_visits(tmp_path)
+    words = [
+        "regress",
+        "visits",
+        "age ~ ward",
+        "--epsilon=0.2",
+        "--analyst=ana",
+        f"--config={tmp_path / 'privet.toml'}",
+    ]
+    for more in (["--where=age >= 30"], ["--where=age >= 30", "--plan"]):
+        assert CliRunner().invoke(main, [*words, *more]).exit_code == 0
+    for condition in ("age >", "age > 30) OR (1 = 1", "height > 3", "COUNT(*) > 3"):
+        found = CliRunner().invoke(main, [*words, f"--where={condition}"])
+        assert (found.exit_code, "Traceback" in found.output) == (2, False)
 
 
 def test_correlations_and_components_are_free() -> None:
