@@ -205,6 +205,9 @@ def keep_a_ledger() -> None:
         ledger.verify()
         print(ledger.head(), ledger.remaining("ana").largest_epsilon, [one.spent for one in ledger.balances()])
         print(ledger.certificate(ledger.history()[0].number)["cost"], next(ledger.export())[:9])
+    print(privet.PostgresLedger.set_up_sql("postgresql://owner@db.example.org/hospital", role="privet_app")[:5])
+    print(privet.Postgres("postgresql://reader@db.example.org/hospital"), privet.PostgresTable("clinic.visits").table)
+    print(privet.dbapi.apilevel)
     (FOLDER / "visits.csv").write_text("patient,age\n1,30\n2,40\n")
     file = FOLDER / "privet.toml"
     file.write_text(
