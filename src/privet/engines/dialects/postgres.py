@@ -168,6 +168,9 @@ class PostgresDialect(Dialect):
     def listed(self, parameter: str, kind: Kind) -> str:
         return f"unnest({self._list(parameter, kind)})"
 
+    def member_of(self, value: str, parameter: str, kind: Kind) -> str:
+        return f"{value} = ANY({self._list(parameter, kind)})"
+
     def numbered(self, parameter: str, kind: Kind) -> str:
         value = 'v COLLATE "C" AS v' if kind == "text" else "v"
         values = f"unnest({self._list(parameter, kind)}) WITH ORDINALITY AS listed(v, c)"
@@ -204,6 +207,10 @@ class PostgresDialect(Dialect):
     def nested(self, query: str) -> str:
         # a name that follows from the text: no two queries that stand side by side are the same
         return f"({query}) AS q{hashlib.blake2b(query.encode(), digest_size=6).hexdigest()}"
+
+    def computed(self, query: str) -> str:
+        # OFFSET 0 keeps the planner from writing a column out wherever it is read
+        return self.nested(f"{query} OFFSET 0")
 
     def semi_join(self, other: str, on: str) -> str:
         return f" JOIN {other} {on}"

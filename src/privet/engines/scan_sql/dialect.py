@@ -343,6 +343,10 @@ class Dialect(ABC):
         """Return a query as one stands after FROM or JOIN, with a name of its own where the engine wants one."""
         return f"({query})"
 
+    def computed(self, query: str) -> str:
+        """Return a query as one stands after FROM whose columns are read several times: each is computed once."""
+        return self.nested(query)
+
     def materialised(self, name: str, query: str, *, kept: bool | None) -> str:
         """Return a named query, whose rows are kept, or are computed where they are read, or as the engine likes."""
         return f"{name} AS {'' if kept is None else 'MATERIALIZED ' if kept else 'NOT MATERIALIZED '}({query})"

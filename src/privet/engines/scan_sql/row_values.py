@@ -33,15 +33,15 @@ def with_weight(units: str, norm: Norm, dialect: Dialect) -> str:
     wide = limit >= INT64[1]
     if norm.order == 1:
         weight = dialect.narrow(least(whole(one), divide(whole(limit), q, wide=wide)))
-        return f"SELECT *, {weight} AS w FROM {dialect.nested(units)}"
+        return f"SELECT *, {weight} AS w FROM {dialect.computed(units)}"
     # w^2 q <= L is w <= isqrt(floor(L / q))
     largest = dialect.narrow(least(divide(whole(limit), q, wide=wide), whole(one * one)))
-    return _with_root(f"SELECT *, {largest} AS p FROM {dialect.nested(units)}", "p", "w", dialect)
+    return _with_root(f"SELECT *, {largest} AS p FROM {dialect.computed(units)}", "p", "w", dialect)
 
 
 def with_share(units: str, discovery: Discovery, dialect: Dialect) -> str:
     """Return units with the weight d that each gives to each of the keys it keeps."""
-    whole, rows = dialect.whole, dialect.nested(units)
+    whole, rows = dialect.whole, dialect.computed(units)
     if discovery.order == 0:
         return f"SELECT *, {whole(2**discovery.shift)} AS d FROM {rows}"
     share = dialect.least("c", whole(discovery.most))
@@ -53,9 +53,9 @@ def with_share(units: str, discovery: Discovery, dialect: Dialect) -> str:
 
 def _with_root(rows: str, of: str, name: str, dialect: Dialect) -> str:
     """Return rows with the whole part of a square root: a guess in doubles, corrected in integers."""
-    guess = f"SELECT *, {dialect.root_guess(of)} AS e FROM {dialect.nested(rows)}"
+    guess = f"SELECT *, {dialect.root_guess(of)} AS e FROM {dialect.computed(rows)}"
     low, high = dialect.from_truth(f"e * e > {of}"), dialect.from_truth(f"(e + 1) * (e + 1) <= {of}")
-    return f"SELECT {dialect.all_but('e', of)}, e - {low} + {high} AS {name} FROM {dialect.nested(guess)}"
+    return f"SELECT {dialect.all_but('e', of)}, e - {low} + {high} AS {name} FROM {dialect.computed(guess)}"
 
 
 # What one row gives to each sum, as SQL: clamped, on the grid, clamped again, in integers.
