@@ -52,6 +52,7 @@ class PostgresDialect(Dialect):
     }
     infinity = INFINITY
     forms = FORMS
+    sorts_well = True
 
     def is_atom(self, sql: str) -> bool:
         return _ATOM.fullmatch(sql) is not None

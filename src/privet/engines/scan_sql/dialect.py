@@ -106,6 +106,8 @@ class Dialect(ABC):
     """The scalar functions that the engine has, and how each is written."""
     reads_again: bool = False
     """Whether rows that a statement names twice may be read twice, and differ: weights are then found by windows."""
+    sorts_well: bool = False
+    """Whether a window over a unit's cells is found faster than a join with the units' weights."""
 
     def form(self, function: str) -> Form:
         """Return how a function is written, or refuse it by name."""

@@ -210,6 +210,8 @@ class Writer:
 
     def _norm(self, norm: Norm) -> str:
         check_norm(norm)
+        if self.dialect.sorts_well and self.k and self.scan.discovery is None:
+            return self._norm_by_window(norm)
         plain = not self.scan.distinct and self.scan.discovery is None
         twice = norm.order == 1 or len(self.given) > _FEW_SUMS
         if twice and self.k and plain and isinstance(self.scan.table, str):
@@ -229,6 +231,15 @@ class Writer:
         return self._summed_cells(
             cells, f"SELECT u, c, w FROM {self.nested(with_weight(units, norm, self.dialect))}", totals
         )
+
+    def _norm_by_window(self, norm: Norm) -> str:
+        """Return the form that finds a unit's size by a window over its cells: rows are read once, and not joined."""
+        cells, names = self._cells(norm)
+        size = "n" if norm.order == 1 else self._square(norm)
+        kept = [*self.k, *dict.fromkeys(["n", *names])]
+        sized = f"SELECT {self._listed(kept)}, sum({size}) OVER (PARTITION BY u) AS q FROM {self.nested(cells)}"
+        weighed = self.dialect.computed(with_weight(sized, norm, self.dialect))
+        return f"SELECT {self._listed([*self.k, *self._weighted(norm, names)])} FROM {weighed}{self._group_by()}"
 
     def _sized(self, norm: Norm, sizes: Sizes) -> str:
         """Return the form that counts units by size: each is in the bin of the last edge that it exceeds."""
