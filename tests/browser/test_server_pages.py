@@ -261,7 +261,45 @@ def test_an_auditor_verifies_the_ledger_and_changes_nothing(browser: Browser, wo
     clean(page, world)
 
 
+def test_a_range_is_dragged_at_no_cost_after_it_was_paid_for_once(browser: Browser, world: Served) -> None:
+    page = logged_in(browser, world, "ana")
+    go(page, world, "/d/clinic/explore?table=visits")
+    tab_to(page, "form[data-api$=ranges] button[data-api]")
+    press(page, "Enter")
+    page.wait("!document.querySelector('form[data-api$=ranges] output').hidden")
+    tab_to(page, "form[data-api$=ranges] button.main")
+    press(page, "Enter")
+    page.wait("location.pathname.startsWith('/a/') && document.querySelector('#low') !== null")
+    before = page.run("document.querySelector('#range dt').textContent")
+    tab_to(page, "#low")
+    for _ in range(5):
+        press(page, "ArrowRight")
+    page.wait(f"document.querySelector('#range dt').textContent !== {json.dumps(before)}")
+    page.wait("document.querySelector('#range dt').textContent.startsWith('From 5 ')")
+    assert len(world.call("{d}/history").json["charges"]) == 1
+    clean(page, world)
+
+
+def test_marginals_are_looked_at_from_every_side(browser: Browser, world: Served) -> None:
+    page = logged_in(browser, world, "ana")
+    go(page, world, "/d/clinic/explore?table=visits")
+    tab_to(page, "form[data-api$=marginals] button.main")
+    press(page, "Enter")
+    page.wait("location.pathname.startsWith('/a/') && document.querySelector('#counts') !== null")
+    assert page.run("document.querySelectorAll('#counts tbody tr').length") == 2
+    page.run("document.querySelector('input[name=columns]:not(:checked)').click()")
+    page.wait("document.querySelectorAll('#counts tbody tr').length === 4")
+    assert len(world.call("{d}/history").json["charges"]) == 1
+    clean(page, world)
+
+
 ANALYST = ("/login", "/d/clinic", "/d/clinic/answers", "/d/clinic/tables", "/d/clinic/budget", "/tour", "/d/nowhere")
+RESULTS: dict[str, dict[str, Any]] = {
+    "marginals": {"table": "visits", "columns": ["ward", "sex"], "epsilon": 1},
+    "ranges": {"table": "visits", "column": "age", "epsilon": 1},
+    "regress": {"table": "visits", "formula": "cost ~ age + ward", "epsilon": 1},
+    "test": {"table": "visits", "hypothesis": {"kind": "MeanTest", "column": "cost", "equals": 500}, "epsilon": 1},
+}
 CUSTODIAN = ("/d/clinic", "/d/clinic/requests", "/d/clinic/releases", "/d/clinic/accounts", "/d/clinic/ledger")
 
 
@@ -270,7 +308,8 @@ def pages_of(world: Served, custodian: bool) -> list[str]:
         return list(CUSTODIAN)
     world.call("{d}/requests", {"budget": {"epsilon": 1, "delta": "1e-9"}, "reason": "more"})
     found = world.ask({"question": SQL, "epsilon": 1}).json["id"]
-    return [*ANALYST, f"/a/{found}"]
+    others = [world.ask(body, operation=name).json["id"] for name, body in RESULTS.items()]
+    return [*ANALYST, "/d/clinic/explore?table=visits", *(f"/a/{one}" for one in (found, *others))]
 
 
 def settled(page: Page) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import threading
 import warnings
@@ -11,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
-from privet.core.errors import BadParameter, RequestError, Unsupported
+from privet.core.errors import BadParameter, RequestError
 from privet.core.given import is_a
 from privet.core.numbers import Number, open_probability, read_amount
 from privet.planner.plan import Plan
@@ -110,11 +109,9 @@ def _opened(source: Any, analyst: str | None, token: str | None) -> AnswersSql:
 
 
 def _remote(address: str, token: str | None) -> AnswersSql:
-    home = importlib.import_module("privet")
-    if not hasattr(home, "connect"):
-        raise Unsupported("this version of Privet has no client for servers; pass a path or a Session")
-    opened: AnswersSql = home.connect(address, token=token)
-    return opened
+    from privet.remote.remote_session import connect as connect_session
+
+    return connect_session(address, token)
 
 
 class Connection:

@@ -31,6 +31,7 @@ from privet.dbapi import cursors as cursors_module
 from privet.dbapi import type_objects as type_objects_module
 from privet.dbapi.database_errors import as_database_error
 from privet.session import Session
+from served import COUNT, served
 from worlds import QUESTION, visits_session, write_visits
 
 GROUPED = "SELECT ward, COUNT(*) AS n FROM t GROUP BY ward"
@@ -333,6 +334,22 @@ def test_a_path_is_opened_and_closed_with_the_connection(tmp_path: Path) -> None
     with dbapi.connect(str(tmp_path / "privet.toml"), analyst="ana") as connection:
         assert len(connection.cursor().execute(QUESTION, epsilon=0.5).fetchall()) == 2
         assert len(connection.session.history()) == 1  # type: ignore[attr-defined]
+
+
+def test_a_server_is_asked_like_a_session(tmp_path: Path) -> None:
+    with served(tmp_path) as world, dbapi.connect(world.url, token=world.tokens["ana"], epsilon=1) as connection:
+        cursor = connection.cursor()
+        cursor.plan(COUNT)
+        assert [column[:2] for column in cursor.description] == [("ward", "text"), ("n", "integer")]
+        assert cursor.execute(f"SELECT * FROM ({COUNT}) AS x WHERE 1 = 0").rowcount == 0
+        assert world.call("{d}/history").json["charges"] == []
+        rows = cursor.execute("SELECT ward, COUNT(*) AS n FROM visits WHERE age > ? GROUP BY ward", [50]).fetchall()
+        assert [ward for ward, _ in rows] == ["heart", "lung"]
+        assert len(world.call("{d}/history").json["charges"]) == 1
+        with pytest.raises(dbapi.OperationalError):
+            cursor.execute(COUNT, epsilon=25)
+    with served(tmp_path) as world, pytest.raises(dbapi.OperationalError):
+        dbapi.connect(world.url, token="privet_wrong")
 
 
 @pytest.mark.parametrize(

@@ -260,6 +260,35 @@ def test_the_custodian_sees_every_release_with_its_plan(world: Served, answered:
     assert "Head:" in text(world, "/d/clinic/ledger", who="otto", custodian=True)
 
 
+def test_marginals_and_ranges_are_explored_at_no_cost(world: Served) -> None:
+    counts = world.ask({"table": "visits", "columns": ["ward", "sex"], "epsilon": 1}, operation="marginals").json["id"]
+    ranges = world.ask({"table": "visits", "column": "age", "epsilon": 1}, operation="ranges").json["id"]
+    charges = len(world.call("{d}/history").json["charges"])
+    assert "Count by" in text(world, f"/a/{counts}")
+    assert "rows by ward, sex" in text(world, f"/a/{counts}/marginal?columns=ward&columns=sex")
+    assert 'role="alert"' in text(world, f"/a/{counts}/marginal?columns=nothing")
+    assert "Drag the ends" in text(world, f"/a/{ranges}")
+    wide = text(world, f"/a/{ranges}/range?low=0&high=110")
+    assert text(world, f"/a/{ranges}/range?low=10&high=20") != wide
+    assert text(world, f"/a/{ranges}/range?low=20&high=10") == text(world, f"/a/{ranges}/range?low=10&high=20")
+    for hostile in ("low=-1", "high=111", "low=x", "low=1e9", "low=99999999999999999999"):
+        assert world.call(f"/a/{ranges}/range?{hostile}").status == 400
+    assert world.call(f"/a/{ranges}/range", who="ben").status == 404
+    assert len(world.call("{d}/history").json["charges"]) == charges
+
+
+def test_tests_and_regressions_have_tables_that_statisticians_know(world: Served) -> None:
+    hypothesis = {"kind": "Independence", "first": "ward", "second": "sex"}
+    test = world.ask({"table": "visits", "hypothesis": hypothesis, "epsilon": 1}, operation="test").json["id"]
+    page = text(world, f"/a/{test}")
+    assert all(one in page for one in ("p-value", "Degrees of freedom", "Null hypothesis", "Assumptions"))
+    fit = world.ask({"table": "visits", "formula": "cost ~ age + ward", "epsilon": 1}, operation="regress").json["id"]
+    assert all(one in text(world, f"/a/{fit}") for one in ("(intercept)", "Std. error", "p-value", "ward: lung"))
+    assert "ward: lung" not in text(world, f"/a/{fit}/submodel?formula=cost+~+age")
+    assert 'role="alert"' in text(world, f"/a/{fit}/submodel?formula=nothing")
+    assert "Linear regression" in text(world, "/d/clinic/explore?table=visits")
+
+
 def test_a_chart_escapes_its_labels_and_holds_infinite_ends() -> None:
     points = [ChartPoint("<b>&", 3.0, float("-inf"), float("inf")), ChartPoint("c", float("nan"), 0, 1)]
     drawn = draw_chart(points, title='"><script>')

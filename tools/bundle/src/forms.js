@@ -2,6 +2,7 @@
 //
 // `data-api` is the address; fields named a.b become {"a": {"b": ...}}; those with `data-list` are lists of names.
 // `data-next` is where to go afterwards, with {field} taken from the reply; without it, the page is loaded again.
+// A second button may have an address of its own in `data-api`; the text of its reply is shown in the form's output.
 // `data-reply` names an element that shows one field of the reply instead, such as a new token.
 
 function body(form) {
@@ -12,6 +13,10 @@ function body(form) {
     const path = field.name.split(".")
     let place = found
     for (const part of path.slice(0, -1)) place = place[part] ??= {}
+    if (field.type === "checkbox") {
+      if (field.checked) (place[path.at(-1)] ??= []).push(field.value)
+      continue
+    }
     const names = () => field.value.split(",").map((one) => one.trim()).filter(Boolean)
     place[path.at(-1)] =
       field.dataset.list !== undefined ? names() : field.dataset.number !== undefined ? Number(field.value) : field.value
@@ -38,9 +43,16 @@ export function callApi(form) {
     const headers = { "Content-Type": "application/json", ...(token ? { "X-CSRF-Token": token.content } : {}) }
     try {
       const sent = { method: "POST", headers, body: JSON.stringify(body(form)), credentials: "same-origin" }
-      const response = await fetch(form.dataset.api, sent)
+      const other = event.submitter?.dataset.api
+      const response = await fetch(other || form.dataset.api, sent)
       const reply = await response.json()
       if (!response.ok) return tell(form, reply.error ? reply.error.message : "the server could not do this")
+      if (other) {
+        const place = form.querySelector("output")
+        place.textContent = reply.text
+        place.hidden = false
+        return
+      }
       if (form.dataset.reply) {
         const place = document.getElementById(form.dataset.reply)
         place.querySelector("[data-value]").textContent = reply[place.dataset.field]

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import io
 import json
-import math
 from typing import Any
 
 from anyio import to_thread
 from starlette.responses import RedirectResponse, Response
 
-from privet.answer import Answer, Series
+from privet.answer import Answer
 from privet.core.budget import Approximate, Zcdp
 from privet.core.errors import BadParameter, NotFound, PrivetError, RequestError
-from privet.display import shown_error
 from privet.execution.request import asked_at
 from privet.planner.plan import Plan
-from privet.server.analyst_api import ANALYST, _found_again, _left, _moment
+from privet.server.analyst_api import ANALYST, _left, _moment
 from privet.server.http_call import ANYONE, ApiRoute, HttpCall
 from privet.server.job_queue import Job
 
+from .answer_values import find_job, number_cell, series_point
+from .explore_pages import EXPLORE_PAGES, result_page
 from .invented_values import SIZES, invented_pictures
 from .page_serving import fragment, page
 from .question_builder import AGGREGATES, COMPARISONS, BuiltQuestion, built_sql, read_form, read_sql
-from .svg_charts import MOST_BARS, ChartPoint, draw_chart, place_of
+from .svg_charts import MOST_BARS, draw_chart
 
 _LEAST = 0.001
 
@@ -187,7 +187,9 @@ def builder_sql(call: HttpCall) -> Response:
 def _earlier(one: Any) -> dict[str, Any]:
     body = one.body
     text = body.get("question") or body.get("table") or one.operation
-    return {"id": one.id, "text": text, "operation": one.operation, "created": one.created}
+    detail = body.get("formula") or body.get("column") or ", ".join(map(str, body.get("columns") or ()))
+    told = text if one.operation == "ask" else f"{one.operation} of {text}"
+    return {"id": one.id, "text": told, "detail": detail, "operation": one.operation, "created": one.created}
 
 
 def answers_page(call: HttpCall) -> Response:
@@ -198,18 +200,10 @@ def answers_page(call: HttpCall) -> Response:
 
 async def answer_page(call: HttpCall) -> Response:
     """Return an answer of the account's own: its numbers with intervals, pictures, notes; or that it is being read."""
-    job = await _job(call)
+    job = await find_job(call)
     if job is not None and not job.over:
         await job.wait(0.2)
     return await to_thread.run_sync(_shown_answer, call, job, limiter=call.state.threads)
-
-
-async def _job(call: HttpCall) -> Job | None:
-    identifier = call.request.path_params["answer"]
-    job = call.state.jobs.find(identifier, call.identity.name)
-    if job is None:
-        job = await to_thread.run_sync(_found_again, call, identifier, limiter=call.state.threads)
-    return job
 
 
 def _shown_answer(call: HttpCall, job: Job | None) -> Response:
@@ -228,7 +222,7 @@ def _shown_answer(call: HttpCall, job: Job | None) -> Response:
     if job.error is not None:
         return page(call, "failed.html", title="Failed", name=name, asked=asked, error=job.error)
     if not isinstance(job.result, Answer):
-        return page(call, "other_result.html", title="Answer", name=name, asked=asked, text=repr(job.result))
+        return result_page(call, name, asked, job.result)
     return page(call, "answer.html", title="Answer", name=name, asked=asked, **_answer_values(job.result))
 
 
@@ -236,11 +230,11 @@ def _answer_values(answer: Answer) -> dict[str, Any]:
     keys = [one for one in answer.series if not one.noisy]
     noisy = [one for one in answer.series if one.noisy]
     rows = range(len(answer))
-    table = [[_cell(one, row) for one in answer.series] for row in rows]
+    table = [[number_cell(one, row) for one in answer.series] for row in rows]
     texts = [one for one in keys if len(keys) and not all(isinstance(value, bool) for value in one.values)]
     pictures = []
     for one in noisy[:4]:
-        points = [_point(one, texts, row) for row in rows]
+        points = [series_point(one, texts, row) for row in rows]
         kept = [point for point in points if point is not None]
         pictures.append((one.name, draw_chart(kept, title=one.name)))
     cost = answer.certificate()["cost"]
@@ -253,30 +247,6 @@ def _answer_values(answer: Answer) -> dict[str, Any]:
         "price": ", ".join(f"{name} {amount:.3g}" for name, amount in cost.items() if amount or name != "delta"),
         "pivots": len(keys) == 2 and len(noisy) >= 1 and len(answer) > 1,
     }
-
-
-def _cell(series: Series, row: int) -> dict[str, Any]:
-    value = series.values[row]
-    cell: dict[str, Any] = {"value": value, "sort": "" if value is None else value, "error": "", "range": ""}
-    if series.noisy and series.low is not None and series.high is not None and value is not None:
-        low, high = series.low[row], series.high[row]
-        if isinstance(value, (int, float)) and isinstance(low, (int, float)) and isinstance(high, (int, float)):
-            half = max(high - value, value - low)
-            cell["error"] = f"±{shown_error(half)}" if math.isfinite(half) else "no interval"
-            cell["range"] = f"{low:,.6g} to {high:,.6g}"
-        else:
-            cell["range"] = f"{low} to {high}"
-    return cell
-
-
-def _point(series: Series, keys: list[Series], row: int) -> ChartPoint | None:
-    value = series.values[row]
-    if not isinstance(value, (int, float)) or series.low is None or series.high is None:
-        return None
-    label = " · ".join("none" if one.values[row] is None else str(one.values[row]) for one in keys) or "all rows"
-    low, high = series.low[row], series.high[row]
-    place = place_of(keys[0].values[row]) if len(keys) == 1 else None
-    return ChartPoint(label, float(value), float(low), float(high), place)
 
 
 async def plot_picture(call: HttpCall) -> Response:
@@ -311,7 +281,7 @@ async def answer_file(call: HttpCall) -> Response:
 
 
 async def _own_answer(call: HttpCall) -> Answer:
-    job = await _job(call)
+    job = await find_job(call)
     if job is None or not job.over or not isinstance(job.result, Answer):
         raise NotFound("there is no such answer yet")
     return job.result
@@ -330,7 +300,7 @@ async def pivot_part(call: HttpCall) -> Response:
     across = next((one for one in keys if one != index), keys[-1])
     values = call.request.query_params.get("values") or next(one.name for one in answer.series if one.noisy)
     crossed = answer.pivot(index, across, values)
-    table = [[_cell(one, row) for one in crossed.series] for row in range(len(crossed))]
+    table = [[number_cell(one, row) for one in crossed.series] for row in range(len(crossed))]
     return fragment("cross_tab.html", columns=crossed.series, table=table, across=across)
 
 
@@ -382,5 +352,6 @@ ANALYST_PAGES: tuple[ApiRoute, ...] = (
     ApiRoute("GET", "/a/{answer}/answer.png", ANALYST, plot_picture, "Its picture."),
     ApiRoute("GET", "/a/{answer}/certificate.json", ANALYST, certificate_file, "Its certificate."),
     ApiRoute("GET", "/a/{answer}/answer.{format}", ANALYST, answer_file, "An answer as a file."),
+    *EXPLORE_PAGES,
 )
 """Pages of the analysts' listener."""
