@@ -125,6 +125,12 @@ def in_colours(page: Page, scheme: str) -> None:
     page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
 
 
+def settled(page: Page) -> None:
+    """Wait until no part of the page is being replaced."""
+    page.wait("document.querySelector('.htmx-request, .htmx-swapping, .htmx-settling') === null")
+    time.sleep(0.1)
+
+
 def test_a_question_is_priced_asked_and_read_by_keyboard_alone(browser: Browser, world: Served) -> None:
     page = logged_in(browser, world, "ana")
     shown(page, "Invented values")
@@ -169,14 +175,20 @@ def test_completion_knows_the_declared_columns(browser: Browser, world: Served) 
 def test_the_form_and_the_editor_turn_into_each_other(browser: Browser, world: Served) -> None:
     page = logged_in(browser, world, "ana")
     page.wait("document.querySelector('#b-table') !== null")
-    page.run("document.querySelector('#b-table').value = 'visits'; htmx = 0")
-    page.run("document.querySelector('#b-table').dispatchEvent(new Event('change', {bubbles: true}))")
-    page.wait("document.querySelector('input[name=groups][value=ward]') !== null")
+    for table, column in (("staff", "salary"), ("visits", "sex")):
+        settled(page)
+        page.run(
+            f"document.querySelector('#b-table').value = '{table}';"
+            "document.querySelector('#b-table').dispatchEvent(new Event('change', {bubbles: true}))"
+        )
+        page.wait(f"[...document.querySelectorAll('#b-o0 option')].some(one => one.textContent === '{column}')")
+    settled(page)
     page.run("document.querySelector('input[name=groups][value=ward]').click()")
-    page.run("[...document.querySelectorAll('#builder button')][0].click()")
+    page.run("document.querySelector('#builder button.main').click()")
     page.wait("document.querySelector('textarea[data-sql]').value.includes('GROUP BY ward')")
+    settled(page)
     page.run("document.querySelector('input[name=groups][value=ward]').click()")
-    page.run("[...document.querySelectorAll('#builder button')][1].click()")
+    page.run("document.querySelector('#builder button:not(.main)').click()")
     page.wait("document.querySelector('input[name=groups][value=ward]:checked') !== null")
     clean(page, world)
 
@@ -310,11 +322,6 @@ def pages_of(world: Served, custodian: bool) -> list[str]:
     found = world.ask({"question": SQL, "epsilon": 1}).json["id"]
     others = [world.ask(body, operation=name).json["id"] for name, body in RESULTS.items()]
     return [*ANALYST, "/d/clinic/explore?table=visits", *(f"/a/{one}" for one in (found, *others))]
-
-
-def settled(page: Page) -> None:
-    page.wait("document.querySelector('.htmx-request') === null")
-    time.sleep(0.1)
 
 
 @pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed: npm ci in tools/bundle")
