@@ -39,7 +39,7 @@ MUTANTS: list[Mutant] = [
         ("2 * min(upper(self.equals), lower(self.equals))", "min(upper(self.equals), lower(self.equals))"),
         ("max(upper(self.within[0]), lower(self.within[1]))", "min(upper(self.within[0]), lower(self.within[1]))"),
     ),
-    *of("inference.proportion_tests:_power", PROPORTIONS, ("level / 2", "level")),
+    *of("inference.proportion_tests:power_of", PROPORTIONS, ("level / 2", "level")),
     *of(
         "inference.sum_laws:SumLaw.at_least",
         "unit/inference/test_share_tests.py",
@@ -116,5 +116,11 @@ MUTANTS: list[Mutant] = [
         "study.chi_squared:TableHypothesis.has_p_value",
         "unit/study/test_family.py",
         ("getattr(self, 'method', 'auto') != 'naive'", "True"),
+    ),
+    *of(
+        "inference.sample_sizes:power_of_two",
+        "unit/inference/test_sample_sizes.py",
+        ("critical - abs(true)", "critical"),
+        ("level / 2 if test.alternative == 'two-sided' else level", "level / 20"),
     ),
 ]

@@ -461,6 +461,13 @@ def _hypothesis(text: str, table: str) -> Hypothesis:
 @click.option(
     "--level", type=number, default="0.05", show_default=True, help="How often a true hypothesis is rejected."
 )
+@click.option(
+    "--groups",
+    type=click.Choice(["1", "2"]),
+    default="1",
+    show_default=True,
+    help="2: the people of each of two groups, whose shares are --when and --equals.",
+)
 @_alternative
 @json_option
 def needed_command(as_json: bool, **facts: Any) -> None:
@@ -472,7 +479,7 @@ def needed_command(as_json: bool, **facts: Any) -> None:
     """
     from privet.inference import needed
 
-    found = needed(**facts)
+    found = needed(**{**facts, "groups": int(facts["groups"])})
     what = "people" if facts["people"] is None else "epsilon"
     if as_json:
         print_json({what: found})

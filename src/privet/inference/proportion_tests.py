@@ -1,4 +1,4 @@
-"""Tests of one proportion from a noisy count of people: exact p-values and intervals, power, and what is needed for it.
+"""Tests of one proportion from a noisy count of people: exact p-values and intervals, and power.
 
 Nothing here sees data, and nothing is drawn: the uniform number that makes the tests exact was drawn with the noise.
 """
@@ -8,13 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal, get_args
 
 from privet.core.errors import BadParameter, RequestError
 from privet.core.estimate import Estimate
 from privet.core.given import choice
-from privet.core.numbers import Number, float_near, open_probability, positive, probability, rational, whole
+from privet.core.numbers import Number, float_near, open_probability, probability, rational, whole
 from privet.mechanisms.tulap import Tulap
 
 from .finding import Finding
@@ -26,7 +25,6 @@ Alternative = Literal["two-sided", "greater", "less"]
 _SIDES: tuple[str, ...] = get_args(Alternative)
 _IS = {"two-sided": "is", "greater": "is at most", "less": "is at least"}
 SAMPLED = "each person is an independent draw from the population, and has it with the same probability"
-_LEAST_EPSILON, _MOST_EPSILON = 1e-6, 64.0
 
 
 @dataclass(frozen=True)
@@ -192,10 +190,11 @@ def proportion_power(
     """
     test = read_share_test(equals, alternative, None)
     true, alpha = float_near(probability(when, "when")), float_near(open_probability(level, "level"))
-    return _power(read_people(people), TulapNoise(Tulap(epsilon=epsilon, delta=delta)), test, true, alpha)
+    return power_of(read_people(people), TulapNoise(Tulap(epsilon=epsilon, delta=delta)), test, true, alpha)
 
 
-def _power(people: int, noise: SmoothNoise, test: ShareTest, true: float, level: float) -> float:
+def power_of(people: int, noise: SmoothNoise, test: ShareTest, true: float, level: float) -> float:
+    """Return how probably the test of one proportion rejects, for what a caller gave and was read."""
     null, real = (NoisyBinomial(people, share, noise) for share in (test.equals, true))
     found = 0.0
     tail = level / 2 if test.alternative == "two-sided" else level
@@ -220,87 +219,6 @@ def _threshold(chance: Callable[[int, float], float], null: NoisyBinomial, tail:
 def _parts(number: float) -> tuple[int, float]:
     nearest = math.floor(number + 0.5)
     return nearest, number - nearest
-
-
-def needed(
-    *,
-    equals: Number,
-    when: Number,
-    people: int | None = None,
-    epsilon: Number | None = None,
-    delta: Number = 0,
-    power: Number = 0.8,
-    alternative: Alternative = "two-sided",
-    level: Number = 0.05,
-) -> int | float:
-    """Return how many people a test of a proportion needs at an epsilon, or how much epsilon with so many people.
-
-    Args:
-        equals: the share under the hypothesis.
-        when: the share that the test should tell from it.
-        people: how many people are asked, to find the epsilon. Pass either people or epsilon.
-        epsilon: the privacy loss of the release, to find the number of people.
-        delta: the delta of the release; 0 if left out.
-        power: the probability with which the test should reject.
-        alternative: "two-sided", "greater" or "less".
-        level: the probability of rejecting a true hypothesis.
-
-    Returns:
-        The least number of people, or the least epsilon to three digits, rounded up.
-
-    Raises:
-        RequestError: if nothing is enough: without noise as many people would not do, or 10 billion would not.
-
-    Example:
-        >>> privet.inference.needed(equals=0.5, when=0.6, epsilon=1, alternative="greater")
-        160
-        >>> privet.inference.needed(equals=0.5, when=0.6, people=300, alternative="greater")
-        0.158
-
-    Guarantee: by the exact power, which rises with both.
-    """
-    if (people is None) == (epsilon is None):
-        raise RequestError("pass either epsilon, to find the number of people, or people, to find the epsilon")
-    test = read_share_test(equals, alternative, None)
-    true, alpha = float_near(probability(when, "when")), float_near(open_probability(level, "level"))
-    wanted = float_near(open_probability(power, "power"))
-    if true == test.equals:
-        raise BadParameter("when", true, "another share than that of the hypothesis")
-    if (true < test.equals and test.alternative == "greater") or (true > test.equals and test.alternative == "less"):
-        raise BadParameter("when", true, f"a share on the side that alternative={alternative!r} looks at")
-    if wanted <= alpha:
-        raise BadParameter("power", wanted, "above the level")
-    if people is None:
-        noise = TulapNoise(Tulap(epsilon=positive(epsilon, "epsilon"), delta=delta))
-        return _least_people(lambda n: _power(n, noise, test, true, alpha) >= wanted)
-    enough = partial(_power, read_people(people), test=test, true=true, level=alpha)
-    return _least_epsilon(lambda e: enough(TulapNoise(Tulap(epsilon=e, delta=delta))) >= wanted)
-
-
-def _least_people(enough: Callable[[int], bool]) -> int:
-    high = 1
-    while not enough(high):
-        high *= 2
-        if high > MOST_PEOPLE:
-            raise RequestError("no number of people is enough for this power: raise epsilon, or look for more")
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
-
-
-def _least_epsilon(enough: Callable[[float], bool]) -> float:
-    low, high = _LEAST_EPSILON, 1.0
-    while not enough(high):
-        low, high = high, high * 2
-        if high > _MOST_EPSILON:
-            raise RequestError("no epsilon is enough: as many people would not do without noise; ask more of them")
-    while high / low > 1.0002:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    digits = 2 - math.floor(math.log10(high))
-    return float(math.ceil(high * 10.0**digits) / 10.0**digits)
 
 
 def read_people(people: Any) -> int:
