@@ -273,6 +273,27 @@ def test_an_auditor_verifies_the_ledger_and_changes_nothing(browser: Browser, wo
     clean(page, world)
 
 
+def test_an_answer_is_shared_and_read_by_another_account_for_its_own_price(browser: Browser, world: Served) -> None:
+    page = logged_in(browser, world, "ana")
+    ask(page, SQL)
+    tab_to(page, "#share-with")
+    write(page, "ben")
+    press(page, "Enter")
+    shown(page, "Shared with ben")
+    clean(page, world)
+    reader = logged_in(browser, world, "ben")
+    go(reader, world, "/d/clinic/answers")
+    shown(reader, "by ana")
+    tab_to(reader, "a[href$='/shared/1']")
+    press(reader, "Enter")
+    shown(reader, "ana shows you a question")
+    tab_to(reader, "form[data-api$=read] button")
+    press(reader, "Enter")
+    shown(reader, "Numbers")
+    assert len(world.call("{d}/history", who="ben").json["charges"]) == 1
+    clean(reader, world)
+
+
 def test_a_range_is_dragged_at_no_cost_after_it_was_paid_for_once(browser: Browser, world: Served) -> None:
     page = logged_in(browser, world, "ana")
     go(page, world, "/d/clinic/explore?table=visits")

@@ -15,6 +15,7 @@ from .custodian_api import CUSTODIAN_ROUTES
 from .http_call import ANYONE, ApiRoute, HttpCall, ServerState, failure, not_found, reply, serve
 from .openapi import describe_api
 from .pages.page_serving import ASSET_ROUTES, serve_page
+from .shared_questions import SHARE_ROUTES
 
 
 def _with_description(routes: tuple[ApiRoute, ...]) -> tuple[ApiRoute, ...]:
@@ -28,7 +29,7 @@ def _with_description(routes: tuple[ApiRoute, ...]) -> tuple[ApiRoute, ...]:
 
 def analyst_routes() -> tuple[ApiRoute, ...]:
     """Return the route table of the analysts' listener."""
-    return _with_description((*SHARED, *ANALYST_ROUTES))
+    return _with_description((*SHARED, *ANALYST_ROUTES, *SHARE_ROUTES))
 
 
 def custodian_routes() -> tuple[ApiRoute, ...]:

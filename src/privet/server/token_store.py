@@ -41,6 +41,9 @@ CREATE TABLE IF NOT EXISTS asked (
     moment TEXT NOT NULL, created TEXT NOT NULL
 );
 CREATE INDEX IF NOT EXISTS asked_by ON asked (account, dataset);
+CREATE TABLE IF NOT EXISTS shares (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, question TEXT NOT NULL, reader TEXT NOT NULL, UNIQUE (question, reader)
+);
 CREATE TABLE IF NOT EXISTS requests (
     id INTEGER PRIMARY KEY AUTOINCREMENT, dataset TEXT NOT NULL, account TEXT NOT NULL, budget TEXT NOT NULL,
     reason TEXT NOT NULL, created TEXT NOT NULL, state TEXT NOT NULL, decided TEXT, decided_by TEXT, note TEXT
@@ -230,6 +233,28 @@ class TokenStore:
             "SELECT * FROM asked WHERE account = ? AND dataset = ? ORDER BY rowid DESC LIMIT ?", account, dataset, limit
         )
         return [_question(row) for row in found]
+
+    # Questions that are shown to other accounts.
+
+    def share(self, asked: AskedQuestion, reader: str) -> None:
+        """Show a question to another account, once."""
+        shown = self._rows(
+            "SELECT COUNT(*) FROM shares JOIN asked ON question = asked.id WHERE account = ?", asked.account
+        )
+        if shown[0][0] >= 10_000:
+            raise RequestError("10,000 questions of yours are shared already")
+        self._write("INSERT OR IGNORE INTO shares (question, reader) VALUES (?,?)", asked.id, reader)
+
+    def shared_with(self, reader: str, dataset: str, limit: int = 200) -> list[tuple[int, AskedQuestion]]:
+        """Return the questions that are shown to an account, each with the number of its share, latest first."""
+        found = self._rows(
+            "SELECT shares.id, asked.* FROM shares JOIN asked ON question = asked.id "
+            "WHERE reader = ? AND dataset = ? ORDER BY shares.id DESC LIMIT ?",
+            reader,
+            dataset,
+            limit,
+        )
+        return [(row[0], _question(row[1:])) for row in found]
 
     # Requests for more budget.
 

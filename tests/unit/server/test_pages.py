@@ -45,7 +45,7 @@ def test_a_page_is_for_its_roles_alone(
     world: Served, answered: str, custodian: bool, route: Any, who: str | None
 ) -> None:
     roles = {None: None, "ana": "analyst", "carol": "custodian", "otto": "auditor"}
-    path = route.path.format(dataset="clinic", answer=answered, format="csv", request="1", name="x")
+    path = route.path.format(dataset="clinic", answer=answered, format="csv", request="1", name="x", share=1)
     body = {"question": COUNT} if route.method == "POST" else None
     reply = world.call(path, body, who=who, custodian=custodian, method=route.method)
     if not route.roles or roles[who] in route.roles:
@@ -162,6 +162,35 @@ def test_an_answer_shows_its_numbers_intervals_notes_and_files(world: Served, an
 def test_the_answer_of_another_account_does_not_exist(world: Served, answered: str) -> None:
     for path in ("", "/answer.csv", "/certificate.json", "/answer.png", "/pivot"):
         assert world.call(f"/a/{answered}{path}", who="ben").status == 404
+
+
+def test_a_shared_answer_is_paid_from_the_reader_s_own_cap_and_not_from_the_data_set_s(tmp_path: Path) -> None:
+    with served(tmp_path) as world:
+        found = world.ask({"question": COUNT, "epsilon": 2}).json
+        whole = world.server.datasets["clinic"].ledger.remaining(None).largest_epsilon
+        assert world.call("/d/clinic/shared/1", who="ben").status == 404
+        assert world.call("{d}/shared", {"answer": found["id"], "account": "ben"}).status == 201
+        assert world.call("{d}/shared", {"answer": found["id"], "account": "nobody"}).status == 201
+        assert world.call("{d}/shared", {"answer": found["id"], "account": "ana"}, who="ben").status == 404
+        assert "Shared with you" in text(world, "/d/clinic/answers", who="ben")
+        assert "ana shows you a question" in text(world, "/d/clinic/shared/1", who="ben")
+        assert world.call("{d}/history", who="ben").json["charges"] == []
+        read = world.ask({}, who="ben", operation="shared/1/read").json
+        assert read["result"]["rows"] == found["result"]["rows"]
+        assert world.server.datasets["clinic"].ledger.remaining(None).largest_epsilon == whole
+        assert world.server.datasets["clinic"].ledger.remaining("ben").largest_epsilon == pytest.approx(18)
+        assert world.call("/d/clinic/shared/1").status == 404
+        assert world.call("{d}/shared/1/read", {}).status == 404
+        assert world.call("{d}/shared/2/read", {}, who="ben").status == 404
+
+
+def test_a_question_about_other_tables_is_shown_and_refused(tmp_path: Path) -> None:
+    with served(tmp_path) as world:
+        found = world.ask({"question": "SELECT COUNT(*) AS n FROM staff", "epsilon": 1}).json["id"]
+        world.call("{d}/shared", {"answer": found, "account": "ben"})
+        assert "Nothing was charged" in text(world, "/d/clinic/shared/1", who="ben")
+        assert world.call("{d}/shared/1/read", {}, who="ben").status == 400
+        assert world.call("{d}/history", who="ben").json["charges"] == []
 
 
 def test_two_groupings_are_shown_as_a_cross_tab_at_no_cost(world: Served) -> None:

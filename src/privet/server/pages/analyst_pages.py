@@ -17,6 +17,8 @@ from privet.planner.plan import Plan
 from privet.server.analyst_api import ANALYST, _left, _moment
 from privet.server.http_call import ANYONE, ApiRoute, HttpCall
 from privet.server.job_queue import Job
+from privet.server.operations import OPERATIONS
+from privet.server.shared_questions import find_shared
 
 from .answer_values import find_job, number_cell, series_point
 from .explore_pages import EXPLORE_PAGES, result_page
@@ -195,7 +197,39 @@ def _earlier(one: Any) -> dict[str, Any]:
 def answers_page(call: HttpCall) -> Response:
     """Return the questions of the account, latest first."""
     found = call.state.accounts.asked_by(call.identity.name, call.dataset.name, 200)
-    return page(call, "answers.html", title="Answers", name=call.dataset.name, earlier=[_earlier(one) for one in found])
+    shown = call.state.accounts.shared_with(call.identity.name, call.dataset.name)
+    return page(
+        call,
+        "answers.html",
+        title="Answers",
+        name=call.dataset.name,
+        earlier=[_earlier(one) for one in found],
+        shared=[{**_earlier(one), "number": number, "by": one.account} for number, one in shown],
+    )
+
+
+def shared_page(call: HttpCall) -> Response:
+    """Return a question that another account shows, with what it would cost to read its answer."""
+    number, asked = find_shared(call)
+    session = call.dataset.desk(call.identity).admitting
+    text, error = "", None
+    try:
+        with asked_at(_moment(call)):
+            made = OPERATIONS[asked.operation].plan(session, asked.body)
+        text = made.explain() if hasattr(made, "explain") else repr(made)
+    except PrivetError as wrong:
+        error = wrong
+    told = {**_earlier(asked), "number": number, "by": asked.account}
+    return page(
+        call,
+        "shared.html",
+        title="Shared",
+        name=call.dataset.name,
+        asked=told,
+        text=text,
+        error=error,
+        left=_left(call),
+    )
 
 
 async def answer_page(call: HttpCall) -> Response:
@@ -345,6 +379,7 @@ ANALYST_PAGES: tuple[ApiRoute, ...] = (
     ApiRoute("GET", "/d/{dataset}/builder", ANALYST, builder_part, "A question as a form."),
     ApiRoute("GET", "/d/{dataset}/builder/sql", ANALYST, builder_sql, "The form as SQL."),
     ApiRoute("GET", "/d/{dataset}/answers", ANALYST, answers_page, "Own answers."),
+    ApiRoute("GET", "/d/{dataset}/shared/{share}", ANALYST, shared_page, "A question that another account shows."),
     ApiRoute("GET", "/d/{dataset}/tables", ANALYST, tables_page, "The tables."),
     ApiRoute("GET", "/d/{dataset}/budget", ANALYST, budget_page, "The budget."),
     ApiRoute("GET", "/a/{answer}", ANALYST, answer_page, "An answer."),
