@@ -8,7 +8,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -90,21 +90,28 @@ class DemoOutcome:
     show_default=True,
     help="Where the picture goes.",
 )
+@click.option(
+    "--engine",
+    type=click.Choice(["duckdb", "postgres"]),
+    default="duckdb",
+    show_default=True,
+    help="Where it is asked.",
+)
+@click.option("--url", metavar="ADDRESS", help="For --engine postgres: a server, as a role that may create databases.")
 @json_option
-def command(folder: Path | None, picture: Path, as_json: bool) -> None:
+def command(folder: Path | None, picture: Path, engine: str, url: str | None, as_json: bool) -> None:
     """See questions about a made-up hospital answered, repeated for free, refused, and denied when the budget is gone.
 
     \b
     Example:
       privet demo
       privet demo --folder hospital
+      privet demo --engine postgres --url postgresql://postgres@localhost/postgres
     """
-    from privet.demo.hospital import make_hospital
-
-    with _place(folder) as place:
+    with _place(folder) as place, ExitStack() as kept:
         with working("making a hospital"):
             started = time.perf_counter()
-            declared = make_hospital(place)
+            declared = kept.enter_context(_made(place, engine, url, keep=folder is not None))
             seconds = time.perf_counter() - started
         if not as_json:
             _print_start(seconds)
@@ -141,6 +148,25 @@ def _place(folder: Path | None) -> Iterator[Path]:
     if taken:
         raise RequestError(f"the folder {str(folder)!r} is not empty; choose a new one for the demo")
     yield folder
+
+
+@contextmanager
+def _made(place: Path, engine: str, url: str | None, *, keep: bool) -> Iterator[Path]:
+    """Yield the privet.toml of a hospital in files, or in a server."""
+    from privet.core.errors import RequestError
+    from privet.demo.hospital import make_hospital
+
+    if engine == "duckdb":
+        if url is not None:
+            raise RequestError("--url is the server of --engine postgres; pass both, or neither")
+        yield make_hospital(place)
+        return
+    if url is None:
+        raise RequestError("--engine postgres needs --url, such as postgresql://postgres@localhost/postgres")
+    from privet.demo.hospital_server import hospital_in_server
+
+    with hospital_in_server(place, url, keep=keep) as declared:
+        yield declared
 
 
 def _ask(question: Question, hospital: OpenedSession, place: Path) -> DemoOutcome:

@@ -21,6 +21,9 @@ from privet.core.errors import RequestError
 from privet.display import printable
 from privet.engines.duckdb.inspection import columns_at, kinds_of_values
 from privet.engines.duckdb.sources import SUPPORTED, paths_at
+from privet.engines.postgres.custodian_look import columns_in
+from privet.engines.postgres.reader_address import Postgres, has_password
+from privet.engines.postgres.stored_tables import PostgresTable
 
 from .screen import json_option, print_facts, print_json, print_text
 
@@ -187,8 +190,11 @@ _LONGEST_NAME = 80
 
 def make_draft(said: Mapping[str, Any], output: Path) -> Draft:
     """Return a draft from the options; refuse an option that names no table or column."""
-    sources = _sources(said["files"], said["tables"])
-    draft = {name: _table(name, patterns, output, types=said["types_from_data"]) for name, patterns in sources.items()}
+    if said["url"] is None:
+        sources = _sources(said["files"], said["tables"])
+        draft = {name: _table(name, paths, output, types=said["types_from_data"]) for name, paths in sources.items()}
+    else:
+        draft = _stored(said["url"], said["files"], said["tables"])
     for name in said["public"]:
         draft[_known(name, draft)] = replace(draft[_known(name, draft)], public=True)
     for option in said["links"]:
@@ -205,7 +211,31 @@ def make_draft(said: Mapping[str, Any], output: Path) -> Draft:
         tables=tuple(draft.values()),
         budget=None if said["budget"] is None else budget_from_spec(said["budget"]),
         analysts=tuple((name, budget_from_spec(budget)) for name, budget in analysts),
+        url=said["url"],
     )
+
+
+def _stored(url: str, names: Iterable[str], tables: Iterable[str]) -> dict[str, DraftTable]:
+    """Return tables of a PostgreSQL server, from its catalog alone: no row is read."""
+    if has_password(url):
+        raise RequestError("leave the password out of --url: privet.toml is read by many; set PGPASSWORD meanwhile")
+    pairs = [_named(option, "--table", "visits=clinic.visits") for option in tables]
+    pairs += [(name.rpartition(".")[2], name) for name in names]
+    if not pairs:
+        raise RequestError("name the tables, such as: privet init --url postgresql://reader@db/hospital clinic.visits")
+    found: dict[str, DraftTable] = {}
+    for name, stored in pairs:
+        if name in found:
+            raise RequestError(f"two tables would be called {name!r}; name them: --table NAME={stored}")
+        source = PostgresTable(stored)
+        described = columns_in(Postgres(url), source)
+        found[name] = DraftTable(
+            name=name,
+            source=source,
+            columns=tuple(DraftColumn(one, kind) for one, kind in described if kind is not None),
+            unread=tuple(one for one, kind in described if kind is None),
+        )
+    return found
 
 
 def _sources(files: Iterable[str], tables: Iterable[str]) -> dict[str, list[str]]:
@@ -330,6 +360,7 @@ def _named(option: str, flag: str, example: str) -> tuple[str, str]:
 @click.command()
 @click.argument("files", nargs=-1)
 @click.option("--table", "tables", multiple=True, metavar="NAME=PATTERN", help="One table of all files at a pattern.")
+@click.option("--url", metavar="ADDRESS", help="A PostgreSQL server; FILES are then names of its tables.")
 @click.option("--unit", "units", multiple=True, metavar="[TABLE=]COLUMN", help="Whose row it is; or: rows.")
 @click.option("--link", "links", multiple=True, metavar="TABLE=LINK", help="Such as drugs='visit_id -> visits.id'.")
 @click.option("--public", multiple=True, metavar="TABLE", help="A public table: it protects no one.")
@@ -347,7 +378,7 @@ def _named(option: str, flag: str, example: str) -> tuple[str, str]:
 @click.option("--ask/--yes", default=None, help="Ask for what is missing, or leave notes where it is to be filled in.")
 @json_option
 def command(**said: Any) -> None:
-    """Write a first privet.toml for Parquet or CSV files, one table for each.
+    """Write a first privet.toml for Parquet or CSV files, or tables in PostgreSQL, one table for each.
 
     Names and types of columns come from the files' own schema (of a CSV, from its first line). Everything else must be
     public: it is asked for, or taken from options, and never read from the data. What was not entered is marked in the
@@ -361,6 +392,7 @@ def command(**said: Any) -> None:
     \b
     Example:
       privet init data/*.parquet
+      privet init --url postgresql://reader@db/hospital clinic.visits
       privet init visits.csv --unit patient_id --budget epsilon=1,delta=1e-6 \\
         --column age=integer:0:120 --column ward=category:A,B --yes
     """

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from privet.engines.postgres.stored_tables import PostgresTable
+
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 TODO = "# TODO(privet):"
 LIMIT = "declare the limit that nearly everyone stays within"
@@ -35,7 +37,7 @@ class DraftTable:
     """A table: its source as it is written, and who is protected, if that was said."""
 
     name: str
-    source: str | tuple[str, ...]
+    source: str | tuple[str, ...] | PostgresTable
     columns: tuple[DraftColumn, ...]
     unread: tuple[str, ...] = ()
     likely: tuple[str, ...] = ()
@@ -52,6 +54,8 @@ class Draft:
     tables: tuple[DraftTable, ...]
     budget: str | None = None
     analysts: tuple[tuple[str, str], ...] = field(default=())
+    url: str | None = None
+    """The address of the server that the tables are in."""
 
 
 def write_draft(draft: Draft) -> str:
@@ -70,6 +74,8 @@ def _lines(draft: Draft) -> Iterator[str]:
         yield "# delta = 1e-6"
     else:
         yield draft.budget
+    if draft.url is not None:
+        yield from ("", "[engine]", 'kind = "postgres"', f"url = {toml_text(draft.url)}")
     for table in draft.tables:
         yield ""
         yield from _table(table)
@@ -85,11 +91,16 @@ def _lines(draft: Draft) -> Iterator[str]:
         yield "# delta = 1e-7"
 
 
+def _source(source: str | tuple[str, ...] | PostgresTable) -> str:
+    if isinstance(source, PostgresTable):
+        return f"{{ table = {toml_text(source.name)} }}"
+    return toml_text(source) if isinstance(source, str) else toml_list(source)
+
+
 def _table(table: DraftTable) -> Iterator[str]:
     where = f"{'public' if table.public else 'tables'}.{toml_key(table.name)}"
     yield f"[{where}]"
-    source = table.source
-    yield f"source = {toml_text(source) if isinstance(source, str) else toml_list(source)}"
+    yield f"source = {_source(table.source)}"
     if not table.public:
         if table.link is not None:
             yield f"link = {toml_text(table.link)}"

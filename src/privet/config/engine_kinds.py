@@ -11,11 +11,13 @@ from privet.core.errors import RequestError
 from privet.core.relation import Relation
 from privet.core.scan import Scan, SealedSums
 from privet.core.schema import Table
+from privet.engines.dialects.postgres import POSTGRES
 from privet.engines.duckdb.engine import DuckDB
 from privet.engines.duckdb.inspection import Inspected, inspect
 from privet.engines.postgres.custodian_look import inspect_tables
 from privet.engines.postgres.reader_address import SCANS, Postgres
 from privet.engines.scan_sql.row_values import Excess
+from privet.engines.scan_sql.statement import write_scan
 from privet.engines.spark.cluster import Spark
 from privet.engines.spark.spark_inspection import inspect_frames
 
@@ -47,6 +49,8 @@ class EngineKind:
 
     open: Callable[[Tables, EngineLimits], OpenedEngine]
     inspect: Callable[[Tables, EngineLimits], Mapping[str, Inspected]]
+    practice: Callable[[Tables, EngineLimits], OpenedEngine] | None = None
+    """How made-up rows in files are asked about, where it is not by an engine of this kind."""
 
 
 def _duckdb(tables: Tables, limits: EngineLimits) -> OpenedEngine:
@@ -75,6 +79,19 @@ def _postgres(tables: Tables, limits: EngineLimits) -> OpenedEngine:
     return address_of(limits).over(tables)
 
 
+class PracticeEngine(DuckDB):
+    """DuckDB over made-up rows, which refuses what PostgreSQL lacks: no server is needed for practice."""
+
+    def check(self, scan: Scan) -> None:
+        """Raise a `RequestError` where either engine cannot run a scan."""
+        write_scan(scan, self._tables, self._relations, 0, POSTGRES)
+        super().check(scan)
+
+
+def _practised(tables: Tables, limits: EngineLimits) -> OpenedEngine:
+    return PracticeEngine(tables, timeout=limits.timeout)
+
+
 def _looked_at(tables: Tables, limits: EngineLimits) -> Mapping[str, Inspected]:
     return inspect_tables(address_of(limits), tables)
 
@@ -90,7 +107,7 @@ def _inspected_by_spark(tables: Tables, limits: EngineLimits) -> Mapping[str, In
 
 ENGINES: Mapping[str, EngineKind] = {
     "duckdb": EngineKind(_duckdb, _inspected),
-    "postgres": EngineKind(_postgres, _looked_at),
+    "postgres": EngineKind(_postgres, _looked_at, _practised),
     "spark": EngineKind(_spark, _inspected_by_spark),
 }
 """Every kind of engine, by the word for it."""
@@ -99,6 +116,12 @@ ENGINES: Mapping[str, EngineKind] = {
 def open_engine(config: Config, tables: Tables) -> OpenedEngine:
     """Return the engine over some of the tables, within the limits of the file."""
     return ENGINES[config.engine.kind].open(tables, config.engine)
+
+
+def practice_engine(config: Config, tables: Tables) -> OpenedEngine:
+    """Return the engine over files of made-up rows."""
+    kind = ENGINES[config.engine.kind]
+    return (kind.practice or kind.open)(tables, config.engine)
 
 
 def inspect_sources(config: Config) -> Mapping[str, Inspected]:

@@ -33,7 +33,7 @@ from privet.ledger.sqlite.store import SqliteLedger
 from privet.session import Session
 
 from .declared import Config
-from .engine_kinds import OpenedEngine, open_engine
+from .engine_kinds import OpenedEngine, open_engine, practice_engine
 from .reading import read_config
 from .tables import views_about
 
@@ -445,7 +445,7 @@ def practice(path: str | os.PathLike[str] = "privet.toml", analyst: str | None =
         made = {name: _with_rows(table, files[name]) for name, table in tables.items()}
         ledger = memory_ledger(config)
         views = views_about(config.views, config.tables, about, config.schema)
-        engine = open_engine(config, made)
+        engine = practice_engine(config, made)
         session = Session(
             made, views=views, ledger=ledger, account=account, engine=engine, about=about, schema=config.schema
         )

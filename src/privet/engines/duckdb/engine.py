@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from privet.core.errors import BadParameter, EngineError, InvariantError, raise_alone
 from privet.core.links import followed
@@ -291,7 +291,7 @@ class DuckDB:
             self._connection.close()
         self._remove()
 
-    def __enter__(self) -> DuckDB:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
