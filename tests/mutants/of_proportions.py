@@ -108,9 +108,9 @@ MUTANTS: list[Mutant] = [
         ('self.method == "benjamini-hochberg"', "False"),
     ),
     *of(
-        "study.proportions:_check_confidence",
+        "study.hypothesis:read_confidence",
         "unit/study/test_family.py",
-        ("confidence > _MOST_CONFIDENT", "False"),
+        ("level > hypothesis.most_confidence", "False"),
     ),
     *of(
         "study.chi_squared:TableHypothesis.has_p_value",

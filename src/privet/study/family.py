@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from privet.answer import Answer
 from privet.core.errors import BadParameter, RequestError
 from privet.core.given import choice, set_fields
-from privet.core.numbers import Number, float_near, open_probability, whole
+from privet.core.numbers import Number, open_probability, whole
 from privet.core.unit import person_column
 from privet.execution.batches import plan_questions
 from privet.execution.request import AskOptions, Catalog
@@ -17,7 +17,7 @@ from privet.planner.batch import Batch
 from privet.planner.make import private_schema
 from privet.query.frame import Frame
 
-from .hypothesis import ONCE, Hypothesis
+from .hypothesis import ONCE, Hypothesis, read_confidence
 
 _MOST = 1000
 
@@ -102,9 +102,7 @@ def run_family(
     family: Family, batch: Batch, run: Callable[[Batch], Sequence[Answer]], *, confidence: Number | None
 ) -> FamilyOfFindings:
     """Return what the tests of a family found, each from its own answer: `run` charges for them, or finds them."""
-    level = 0.95 if confidence is None else float_near(open_probability(confidence, "confidence"))
-    for hypothesis in family.hypotheses:
-        hypothesis.check_confidence(level)
+    level = min(read_confidence(one, confidence) for one in family.hypotheses)
     findings = [
         replace(hypothesis.conclude(answer, level), receipt=answer.receipt)
         for hypothesis, answer in zip(family.hypotheses, run(batch), strict=True)

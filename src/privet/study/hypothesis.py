@@ -51,8 +51,10 @@ class Hypothesis(ABC):
     def check_plan(self, plan: Plan) -> None:  # noqa: B027  # most tests take any plan of their question
         """Raise `RequestError` if the question was planned in a way that the test cannot take: before the charge."""
 
-    def check_confidence(self, confidence: float) -> None:  # noqa: B027  # most intervals have any level
-        """Raise `RequestError` if intervals cannot have a confidence level: before the charge."""
+    @property
+    def most_confidence(self) -> float:
+        """The highest confidence level that intervals of the test can have."""
+        return 1.0
 
     @property
     def has_p_value(self) -> bool:
@@ -134,10 +136,17 @@ def plan_test(hypothesis: Hypothesis, rows: Frame, catalog: Catalog, options: As
     return TestPlan(hypothesis, plan)
 
 
+def read_confidence(hypothesis: Hypothesis, confidence: Number | None) -> float:
+    """Return the confidence level of intervals, or refuse one that those of a test cannot have: before the charge."""
+    level = 0.95 if confidence is None else float_near(open_probability(confidence, "confidence"))
+    if level > hypothesis.most_confidence:
+        raise BadParameter("confidence", confidence, f"at most {hypothesis.most_confidence} for this test")
+    return level
+
+
 def run_test(plan: TestPlan, run: Callable[[Plan], Answer], *, confidence: Number | None) -> Finding:
     """Return what a test finds: `run` charges and answers its question, or finds the answer stored."""
-    level = 0.95 if confidence is None else float_near(open_probability(confidence, "confidence"))
-    plan.hypothesis.check_confidence(level)
+    level = read_confidence(plan.hypothesis, confidence)
     answer = run(plan.plan)
     found = plan.hypothesis.conclude(answer, level)
     return replace(found, cost=plan.price, receipt=answer.receipt)

@@ -96,10 +96,10 @@ class Proportion(Hypothesis):
         """Raise `RequestError` where conditions decide who meets that of the test, so that nothing is counted."""
         _check_counted(plan)
 
-    def check_confidence(self, confidence: float) -> None:
-        """Raise `RequestError` if intervals would have to miss less than what covers the number of people does."""
-        if self.people is None:
-            _check_confidence(confidence)
+    @property
+    def most_confidence(self) -> float:
+        """The highest confidence level: intervals miss no less than what covers the number of people does."""
+        return 1.0 if self.people is not None else _MOST_CONFIDENT
 
     def conclude(self, answer: Answer, confidence: float) -> Finding:
         """Return the test of the released counts; its uniform number was drawn and stored with them."""
@@ -198,9 +198,10 @@ class TwoProportions(Hypothesis):
         """Raise `RequestError` where conditions rule out a group, or decide who meets that of the test."""
         _check_counted(plan, self.groups)
 
-    def check_confidence(self, confidence: float) -> None:
-        """Raise `RequestError` if intervals would have to miss less than what covers the common share does."""
-        _check_confidence(confidence)
+    @property
+    def most_confidence(self) -> float:
+        """The highest confidence level: intervals miss no less than what covers the common share does."""
+        return _MOST_CONFIDENT
 
     def conclude(self, answer: Answer, confidence: float) -> Finding:
         """Return the test of the released counts of both groups."""
@@ -257,11 +258,6 @@ def _check_counted(plan: Plan, groups: Sequence[Any] = ()) -> None:
             "by declared facts and the condition on rows, some of the people whom this test compares cannot be there, "
             "so that nothing is to be tested; choose rows by other columns, or test another condition"
         )
-
-
-def _check_confidence(confidence: float) -> None:
-    if confidence > _MOST_CONFIDENT:
-        raise BadParameter("confidence", confidence, f"at most {_MOST_CONFIDENT} for this test")
 
 
 def _check_people(schema: Schema, people: int | None) -> None:

@@ -15,7 +15,7 @@ from privet.inference.sample_sizes import power_of_two
 from privet.inference.share_tests import CountedShare, TwoShares
 from privet.mechanisms.laws import DiscreteLaplace
 
-RUNS = 300
+RUNS = 120
 
 
 def simulated(shares: tuple[float, float], people: int, scale: int) -> float:
@@ -35,9 +35,9 @@ def simulated(shares: tuple[float, float], people: int, scale: int) -> float:
 def test_the_power_of_two_groups_is_the_simulated_one(shares: tuple[float, float], people: int, scale: int) -> None:
     law = DiscreteLaplace(scale=Fraction(scale))
     computed = power_of_two(shares, people, law, ShareTest(shares[1]), 0.05)
-    # five standard errors of 300 runs are 0.14 at most, and it is a fixed seed besides
+    # the seed is fixed: two standard errors of 120 runs
     assert 0.3 < computed < 0.95
-    assert abs(computed - simulated(shares, people, scale)) < 0.08
+    assert abs(computed - simulated(shares, people, scale)) < 0.09
 
 
 def test_two_groups_need_as_many_people_as_the_power_says() -> None:
