@@ -74,6 +74,7 @@ NUMERIC = [
     for path, command in ALL
     for option in command.params
     if isinstance(option, click.Option) and isinstance(option.type, click.types.FuncParamType) and option.opts
+    if option.name != "ledger_path"  # a file or an address, not a number
 ]
 
 

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from privet.core import budget, division, expression, relation, schema, unit
-from privet.core.errors import RequestError, Unsupported
+from privet.core.errors import RequestError, Unsupported, raise_alone
 from privet.core.schema import Contents, Schema
 from privet.execution.request import Catalog
 from privet.query import nodes
@@ -63,9 +63,7 @@ def read_catalog(data: Mapping[str, Any], rows_of: Callable[[str], Any]) -> Cata
                 views[name] = replace(view, tables=schemas)
         return Catalog(schemas, views, read_value(data["budget"]), data["schema"])
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise RequestError(
-            "the server describes its tables in a way that this version of Privet does not know"
-        ) from None
+        raise_alone(RequestError("the server describes its tables in a way that this version of Privet does not know"))
 
 
 def write_value(value: Any) -> Any:

@@ -19,7 +19,7 @@ from starlette.responses import Response, StreamingResponse
 
 import privet
 from privet.core.budget import Approximate, Budget, Pure, Zcdp
-from privet.core.errors import BadParameter, NotFound, RequestError
+from privet.core.errors import BadParameter, NotFound, RequestError, raise_alone
 from privet.core.numbers import read_rational
 from privet.execution.request import asked_at, utc_now
 from privet.ledger import codec
@@ -367,7 +367,7 @@ def own_certificate(call: HttpCall) -> Response:
             raise wrong
         return reply(ledger.certificate(number))
     except RequestError:
-        raise wrong from None
+        raise_alone(wrong)
 
 
 def ask_for_budget(call: HttpCall) -> Response:

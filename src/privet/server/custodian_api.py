@@ -11,7 +11,7 @@ from typing import Any
 from starlette.responses import Response
 
 from privet.config.checking import check_sources
-from privet.core.errors import BadParameter, RequestError
+from privet.core.errors import BadParameter, RequestError, raise_alone
 
 from .analyst_api import budget_json, read_budget
 from .http_call import HEADERS, ApiRoute, HttpCall, reply
@@ -38,7 +38,7 @@ def add_token(call: HttpCall) -> Response:
     try:
         until = None if expires is None else datetime.datetime.fromisoformat(expires)
     except (TypeError, ValueError):
-        raise BadParameter("expires", expires, "a time with its zone, such as 2026-12-31T23:59:59+00:00") from None
+        raise_alone(BadParameter("expires", expires, "a time with its zone, such as 2026-12-31T23:59:59+00:00"))
     name = read_name(body["name"])
     token, facts = call.state.accounts.add(
         name,

@@ -19,7 +19,17 @@ from anyio import CapacityLimiter, to_thread
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from privet.core.errors import BadParameter, Busy, Forbidden, InvariantError, NotFound, PrivetError, RequestError, bare
+from privet.core.errors import (
+    BadParameter,
+    Busy,
+    Forbidden,
+    InvariantError,
+    NotFound,
+    PrivetError,
+    RequestError,
+    bare,
+    raise_alone,
+)
 
 from .browser_login import CookieSigner, LogIn
 from .data_set import DataSet, missing
@@ -243,7 +253,7 @@ async def _read_body(request: Request, limits: ServerLimits) -> dict[str, Any]:
                     raise RequestError(f"the body of a request is at most {limits.body:,} bytes")
                 parts.append(part)
     except TimeoutError:
-        raise RequestError(f"the body of a request must arrive within {limits.body_seconds:g} s") from None
+        raise_alone(RequestError(f"the body of a request must arrive within {limits.body_seconds:g} s"))
     if not size:
         return {}
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
@@ -251,7 +261,7 @@ async def _read_body(request: Request, limits: ServerLimits) -> dict[str, Any]:
     try:
         found = json.loads(b"".join(parts), parse_constant=_no_constant)
     except (ValueError, RecursionError):
-        raise RequestError("the body is not valid JSON") from None
+        raise_alone(RequestError("the body is not valid JSON"))
     if not isinstance(found, dict):
         raise RequestError("the body must be a JSON object")
     return found

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from privet.answer import Answer
-from privet.core.errors import BadParameter, RequestError, Unsupported
+from privet.core.errors import BadParameter, RequestError, Unsupported, raise_alone
 from privet.core.numbers import written_ratio
 from privet.core.schema import Contribution
 from privet.query.frame import Frame
@@ -121,7 +121,7 @@ def _hypothesis(value: Any, name: str) -> Any:
         return kind(**{key: tuple(one) if isinstance(one, list) else one for key, one in read.items()})
     except TypeError:
         missing = sorted(known - given.keys())
-        raise RequestError(f"{value['kind']} needs more fields, of {', '.join(missing)}") from None
+        raise_alone(RequestError(f"{value['kind']} needs more fields, of {', '.join(missing)}"))
 
 
 def _hypotheses(value: Any, name: str) -> Any:
@@ -136,7 +136,7 @@ def _hypotheses(value: Any, name: str) -> Any:
     try:
         return Family(tuple(_hypothesis(one, "hypotheses") for one in listed), **rest)
     except TypeError:
-        raise RequestError(f"a family has {', '.join(one.name for one in fields(Family) if one.init)}") from None
+        raise_alone(RequestError(f"a family has {', '.join(one.name for one in fields(Family) if one.init)}"))
 
 
 Reader = Callable[[Any, str], Any]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from privet.core.errors import RequestError
+from privet.core.errors import RequestError, raise_alone
 
 
 def _named(given: tuple[str, ...]) -> dict[str, Path]:
@@ -64,7 +64,7 @@ def command(
         from .listening import PrivetServer, ServerOptions
         from .structured_logs import log_to_stderr
     except ImportError:
-        raise RequestError('the server needs more packages: python -m pip install "privet[server]"') from None
+        raise_alone(RequestError('the server needs more packages: python -m pip install "privet[server]"'))
     folder = None
     tokens: dict[str, str] = {}
     try:

@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse, Response
 
 from privet.answer import Answer
 from privet.core.budget import Approximate, Zcdp
-from privet.core.errors import BadParameter, NotFound, PrivetError, RequestError
+from privet.core.errors import BadParameter, NotFound, PrivetError, RequestError, raise_alone
 from privet.execution.request import asked_at
 from privet.planner.plan import Plan
 from privet.server.analyst_api import ANALYST, _left, _moment
@@ -105,7 +105,7 @@ def _written(value: Any, name: str) -> Any:
     try:
         return float(value)
     except (TypeError, ValueError):
-        raise BadParameter(name, value, "a number, such as 0.5") from None
+        raise_alone(BadParameter(name, value, "a number, such as 0.5"))
 
 
 def plan_part(call: HttpCall) -> Response:
