@@ -158,6 +158,8 @@ def test_a_role_that_may_not_read_or_may_write_is_refused(world, visits, postgre
     assert "may not read 'closed'" in refusal(world, source=privet.PostgresTable("closed"))
     world.run("CREATE TABLE loose (who bigint, city text, pay float8)", f"GRANT INSERT ON loose TO {READER}")
     assert "may be written" in refusal(world, source=privet.PostgresTable("loose"))
+    world.run(f"REVOKE INSERT ON loose FROM {READER}", f"GRANT UPDATE (pay) ON loose TO {READER}")
+    assert "may be written" in refusal(world, source=privet.PostgresTable("loose"))
     assert "more rights than to read" in refusal(world, postgres.url(world.database), source=visits.source)
     world.run(f'GRANT TEMPORARY ON DATABASE "{world.database}" TO {READER}')
     try:

@@ -57,7 +57,8 @@ _RELATION = """
 SELECT c.oid, c.relkind, c.relpersistence, c.relrowsecurity OR c.relforcerowsecurity, c.relispartition,
   EXISTS (SELECT 1 FROM pg_catalog.pg_inherits i WHERE i.inhparent = c.oid),
   pg_catalog.has_table_privilege(c.oid, 'SELECT'),
-  pg_catalog.has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE, TRIGGER'),
+  pg_catalog.has_table_privilege(c.oid, 'DELETE, TRUNCATE, TRIGGER')
+    OR pg_catalog.has_any_column_privilege(c.oid, 'INSERT, UPDATE'),
   EXISTS (SELECT 1 FROM pg_catalog.pg_rewrite r WHERE r.ev_class = c.oid)
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = $1 AND c.relname = $2 AND pg_catalog.has_schema_privilege(n.oid, 'USAGE')
