@@ -1,0 +1,95 @@
+"""Kill -9 of a server that answers: nothing that was shown is lost, nothing is drawn or charged twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from privet.config.reading import read_config
+from privet.config.sessions import existing_ledger
+from privet.ledger.entries import Answered, Charged
+from served import DECLARED, add_tokens, http, write_world
+
+ROUNDS = 200 if os.environ.get("PRIVET_SOAK") else 3
+QUESTIONS = 40 if os.environ.get("PRIVET_SOAK") else 12
+EPSILON = 0.0625
+PLENTY = DECLARED.replace("epsilon = 40", "epsilon = 400").replace("epsilon = 20", "epsilon = 200")
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Start a server, and kill it in the end."""
+    program = [sys.executable, str(Path(__file__).with_name("serving.py")), str(folder)]
+    server = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        assert server.stdout is not None
+        yield server, server.stdout.readline().strip()
+    finally:
+        server.send_signal(signal.SIGKILL)
+        server.wait(60)
+        if server.stdout is not None:
+            server.stdout.close()
+
+
+def question(number: int) -> dict[str, Any]:
+    return {"question": f"SELECT COUNT(*) AS n FROM visits WHERE age > {number}", "epsilon": EPSILON}
+
+
+def ask(url: str, token: str, number: int, shown: dict[int, set[str]]) -> bool:
+    """Ask one question until it is answered, and keep what is shown; False where the server is gone."""
+    try:
+        path = f"{url}/v1/datasets/clinic/ask"
+        found = http(path, question(number), token=token, headers={"Idempotency-Key": f"key {number}"})
+        while found.status == 202:
+            found = http(f"{url}{found.headers['location']}?wait=20", token=token)
+    except OSError:
+        return False
+    if found.status == 200 and "result" in found.json:
+        shown.setdefault(number, set()).add(json.dumps(found.json["result"]["rows"]))
+        return True
+    return False
+
+
+def test_kills_lose_nothing_and_draw_nothing_twice(tmp_path: Path) -> None:
+    folder = tmp_path / "clinic"
+    config = write_world(folder, declared=PLENTY)
+    tokens = add_tokens(folder)
+    shown: dict[str, dict[int, set[str]]] = {"ana": {}, "ben": {}}
+    source = random.Random(7)
+    for turn in range(ROUNDS):
+        with running(folder) as (server, url):
+            threads = [
+                threading.Thread(target=ask, args=(url, tokens[who], source.randrange(QUESTIONS), shown[who]))
+                for who in ("ana", "ben", "ana", "ben")
+            ]
+            for one in threads:
+                one.start()
+            threading.Event().wait(0.02 + source.random() * (0.6 if turn else 1.5))
+            server.send_signal(signal.SIGKILL)
+            for one in threads:
+                one.join(60)
+    with running(folder) as (_, url):
+        for who, answers in shown.items():
+            for number in range(QUESTIONS):
+                assert ask(url, tokens[who], number, answers)
+    for number in range(QUESTIONS):  # before and after any kill, and for both accounts, there is one answer
+        assert len(shown["ana"][number] | shown["ben"][number]) == 1
+    with existing_ledger(read_config(config)) as ledger:
+        ledger.verify()
+        entries = ledger.entries()
+        charges = [one.record for one in entries if isinstance(one.record, Charged)]
+        answers_to = [one.record.digest for one in entries if isinstance(one.record, Answered)]
+    assert sorted((one.account, one.key or "") for one in charges) == sorted(
+        (who, f"key {number}") for who in shown for number in range(QUESTIONS)
+    )
+    assert len(answers_to) == len(set(answers_to)) == QUESTIONS
+    assert sum(1 for one in charges if one.shared is None) == QUESTIONS

@@ -1,0 +1,153 @@
+"""Fifty analysts at once: no overspend, no answer without its charge, and every refusal says that it charged nothing.
+
+The short run asks a small hospital. With PRIVET_SOAK, the demo's tables are asked for a minute, and times are printed.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import random
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from privet.core.budget import Pure
+from privet.demo.hospital import DECLARED as HOSPITAL
+from privet.demo.hospital import make_hospital
+from privet.ledger.entries import Answered, Charged
+from privet.server.listening import ServerOptions, running_server
+from privet.server.throttle import ServerLimits
+from served import add_tokens, write_world
+
+SOAK = bool(os.environ.get("PRIVET_SOAK"))
+SECONDS = 60 if SOAK else 4
+ANALYSTS = [f"analyst{number}" for number in range(50)]
+EPSILON = 0.5
+OWN, ALL = 3, 20
+"""Each account may ask six questions, and all of them together forty: both caps are reached."""
+
+SMALL = """
+[budget]
+epsilon = {all}
+
+[tables.visits]
+source = "visits.csv"
+unit = "patient"
+contribution = {{ groups = 2, rows = 3 }}
+
+[tables.visits.columns]
+patient = "integer"
+age = {{ kind = "integer", low = 0, high = 110 }}
+ward = {{ values = ["heart", "lung"] }}
+"""
+
+
+@dataclass
+class Seen:
+    """What all analysts saw."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    statuses: Counter[str] = field(default_factory=Counter)
+    stored: list[float] = field(default_factory=list)
+    answered: dict[tuple[str, int], str] = field(default_factory=dict)
+
+    def add(self, name: str) -> None:
+        with self.lock:
+            self.statuses[name] += 1
+
+
+class Analyst:
+    """One account with one connection."""
+
+    def __init__(self, port: int, name: str, token: str, seen: Seen) -> None:
+        self.name, self.seen, self.random = name, seen, random.Random(name)
+        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+        self.headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        self.mine: list[int] = []
+
+    def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        self.connection.request(method, path, None if body is None else json.dumps(body), self.headers)
+        found = self.connection.getresponse()
+        return found.status, json.loads(found.read())
+
+    def ask(self, number: int, *, stored: bool) -> None:
+        body = {"question": f"SELECT COUNT(*) AS n FROM visits WHERE age > {number}", "epsilon": EPSILON}
+        began = time.perf_counter()
+        status, told = self.call("POST", "/v1/datasets/clinic/ask", body)
+        if stored and status == 200:
+            self.seen.stored.append(time.perf_counter() - began)
+        while status == 202:
+            status, told = self.call("GET", f"/v1/answers/{told['id']}?wait=20")
+        self.seen.add(told["error"]["code"] if "error" in told else "released")
+        if status == 200:
+            rows = json.dumps(told["result"]["rows"])
+            with self.seen.lock:
+                assert self.seen.answered.setdefault((self.name, number), rows) == rows
+            if number not in self.mine:
+                self.mine.append(number)
+
+    def work(self, until: float) -> None:
+        try:
+            while time.monotonic() < until:
+                if self.mine and self.random.random() < 0.5:
+                    self.ask(self.random.choice(self.mine), stored=True)
+                else:
+                    self.ask(self.random.randrange(60), stored=False)
+                time.sleep(self.random.random() * (2 if SOAK else 0.4))
+        finally:
+            self.connection.close()
+
+
+def test_fifty_analysts_overspend_nothing_and_every_answer_has_its_charge(tmp_path: Path) -> None:
+    folder = tmp_path / "clinic"
+    write_world(folder, declared=SMALL.format(all=ALL))
+    if SOAK:
+        make_hospital(folder)
+        (folder / "privet.toml").write_text(HOSPITAL.replace("epsilon = 3\ndelta = 1e-6", f"epsilon = {ALL}"))
+    accounts = "".join(f"\n[analysts.{name}]\nepsilon = {OWN}\n" for name in ANALYSTS)
+    with (folder / "privet.toml").open("a") as file:
+        file.write(f"{accounts}\n[engine]\ntime_step = {1 if SOAK else 0.1}\n")
+    tokens = add_tokens(folder, dict.fromkeys(ANALYSTS, "analyst"))
+    limits = ServerLimits(rate=1000, burst=1000, in_flight=4, queue=60)
+    seen = Seen()
+    options = ServerOptions({"clinic": folder / "privet.toml"}, port=0, limits=limits)
+    with running_server(options) as server:
+        port = int(server.urls[0].rpartition(":")[2])
+        until = time.monotonic() + SECONDS
+        threads = [
+            threading.Thread(target=Analyst(port, name, token, seen).work, args=(until,))
+            for name, token in tokens.items()
+        ]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join(SECONDS + 300)
+        ledger = server.datasets["clinic"].ledger
+        ledger.verify()
+        entries = ledger.entries()
+        assert ledger.budget_of(None) == Pure(epsilon=ALL)
+    charges = [one.record for one in entries if isinstance(one.record, Charged)]
+    released = [one.record.digest for one in entries if isinstance(one.record, Answered)]
+    assert sum(1 for one in charges if one.shared is None) * EPSILON <= ALL
+    by_account = Counter(one.account for one in charges)
+    assert all(count * EPSILON <= OWN for count in by_account.values())
+    assert len(released) == len(set(released))
+    answered = Counter(name for name, _ in seen.answered)
+    assert all(answered[name] <= by_account[name] for name in ANALYSTS)
+    assert len({*seen.answered.values()}) >= 1
+    assert all(
+        len({rows for (_, asked), rows in seen.answered.items() if asked == number}) <= 1 for number in range(60)
+    )
+    assert seen.statuses["released"] > 0
+    assert set(seen.statuses) <= {"released", "budget.exceeded", "busy", "busy.rate"}
+    if SOAK:
+        times = sorted(seen.stored)
+        print(
+            f"\n{dict(seen.statuses)}; {len(times)} own stored answers: median {1000 * times[len(times) // 2]:.1f} ms,"
+        )
+        print(f"99th percentile {1000 * times[int(0.99 * len(times))]:.1f} ms; {len(charges)} charges")
