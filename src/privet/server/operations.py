@@ -73,7 +73,7 @@ def _widths(value: Any, name: str) -> Any:
 def _contribution(value: Any, name: str) -> Any:
     if value is None or value == "auto":
         return value
-    if not isinstance(value, Mapping) or not {*value} <= {"groups", "rows"}:
+    if not isinstance(value, Mapping) or {*value} != {"groups", "rows"}:
         raise BadParameter(name, value, 'an object such as {"groups": 3, "rows": 2}, or "auto"')
     return Contribution(**value)
 

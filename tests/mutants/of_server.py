@@ -1,0 +1,103 @@
+"""Mutants of the server: who may ask, what is charged before it is read, and when it is handed over."""
+
+from __future__ import annotations
+
+from mutant import of
+
+ADMISSION, ATTACKS = "unit/server/test_admission.py", "adversarial/test_server_attacks.py"
+ROLES, ACCOUNTS = "unit/server/test_roles.py", "unit/server/test_accounts_file.py"
+REMOTE, ACTS = "e2e/test_local_and_remote.py", "unit/ledger/test_acts.py"
+
+MUTANTS = [
+    *of(
+        "server.admission:AdmissionLedger.charge",
+        ADMISSION,
+        ("raise Admitted(receipt)", "return receipt"),
+        ("raise NotStored", "pass"),
+    ),
+    *of(
+        "server.data_set:DataSet.desk",
+        ADMISSION,
+        ("frozenset(about & allowed)", "about"),
+        ("self._make(account, about, identity.withheld, budget)", "self._make(account, about, (), budget)"),
+    ),
+    *of(
+        "server.data_set:DataSet._engine_without",
+        ADMISSION,
+        ("not withheld", "True"),
+    ),
+    *of(
+        "server.http_call:_answer",
+        f"{ROLES} {ATTACKS}",
+        ("route.roles and identity is None", "False"),
+        ("route.roles and identity is not None and identity.role not in route.roles", "False"),
+        ('login is not None and route.roles and request.method != "GET"', "False"),
+    ),
+    *of(
+        "server.http_call:_read_body",
+        ATTACKS,
+        ("size > limits.body", "False"),
+        ("asyncio.timeout(limits.body_seconds)", "asyncio.timeout(20)"),
+    ),
+    *of(
+        "server.browser_login:CookieSigner.check_own_page",
+        ATTACKS,
+        ("origin != own", "False"),
+        ('hmac.compare_digest((sent or "").encode(), self.csrf_token(login).encode())', "True"),
+    ),
+    *of(
+        "server.browser_login:CookieSigner.read",
+        ATTACKS,
+        ('hmac.compare_digest(signature, self._sign("cookie", body))', "True"),
+    ),
+    *of(
+        "server.token_store:TokenStore.valid",
+        f"{ACCOUNTS} {ATTACKS}",
+        ('(facts := _facts(rows[0])).state != "valid"', "not (facts := _facts(rows[0]))"),
+    ),
+    *of(
+        "server.token_store:TokenStore.asked",
+        ATTACKS,
+        ('"SELECT * FROM asked WHERE id = ? AND account = ?"', '"SELECT * FROM asked WHERE id = ? OR account = ?"'),
+    ),
+    *of("server.token_store:_hash", ACCOUNTS, ("hashlib.sha256(token.encode()).digest()", "token.encode()")),
+    *of(
+        "server.analyst_api:own_certificate",
+        ATTACKS,
+        ("ledger.entry(number).account != call.identity.name", "False"),
+    ),
+    *of(
+        "server.analyst_api:own_history",
+        ATTACKS,
+        ("account=call.identity.name", "account=None"),
+    ),
+    *of(
+        "server.job_queue:Job.finish",
+        ATTACKS,
+        ("self.started + steps * self.step", "time.monotonic()"),
+        ("max(1, ceil((time.monotonic() - self.started) / self.step))", "0"),
+    ),
+    *of(
+        "server.job_queue:JobQueue.place_for",
+        ADMISSION,
+        ("mine >= self._limits.in_flight", "False"),
+        ("len(waiting) + sum(self._reserved.values()) >= self._limits.queue", "False"),
+    ),
+    *of(
+        "server.listening:ServerOptions.check",
+        ADMISSION,
+        ("not is_loopback(host) and self.certificate is None and not self.behind_proxy", "False"),
+    ),
+    *of("server.throttle:Throttle.check", ADMISSION, ("left < 1", "False")),
+    *of(
+        "remote.sent_questions:sent_value",
+        REMOTE,
+        ('{"ratio": f"{ratio.numerator}/{ratio.denominator}"}', "float(ratio)"),
+    ),
+    *of(
+        "ledger.state:State._after",
+        ACTS,
+        ("isinstance(record, Answered) and waiting >= HELD", "False"),
+        ("replace(self, failures={**self.failures, name: HELD})", "self"),
+    ),
+]
