@@ -1,10 +1,15 @@
-"""Variances of frequency oracles, of means and of two coins, as tables T28, T30 and T31 of the reference list them."""
+"""Variances of frequency oracles, of means and of two coins, as tables T28 to T31 of the reference list them."""
 
 from __future__ import annotations
 
 import math
+import os
+from fractions import Fraction
+from typing import Any
 
+import numpy as np
 import pytest
+from scipy.stats import binom
 
 from privet import local
 
@@ -46,7 +51,9 @@ def test_subsets_are_as_good_as_listed_or_better(values: int, listed: tuple[floa
         assert local.SubsetSelection(values, epsilon=epsilon).variance(0, 1) <= most * 1.0003  # modulo 1,031, not 1,024
 
 
-@pytest.mark.parametrize(("n", "share", "error"), [(30, 0.2, 0.174165), (100, 0.2, 0.0953939), (10_000, 0.5, 0.01)])
+@pytest.mark.parametrize(
+    ("n", "share", "error"), [(30, 0.2, 0.174165), (100, 0.2, 0.0953939), (1000, 0.2, 0.0301662), (10_000, 0.5, 0.01)]
+)
 def test_two_coins_of_a_classroom(n: int, share: float, error: float) -> None:
     survey = local.KaryResponse.two_coins()
     server = survey.server()
@@ -56,6 +63,41 @@ def test_two_coins_of_a_classroom(n: int, share: float, error: float) -> None:
     found = server.estimate(covers="population")
     assert found.standard_errors[1] == pytest.approx(error, rel=0.02)
     assert math.isclose(found.values[1], share, abs_tol=1 / n * 2)
+
+
+@pytest.mark.parametrize(("n", "below"), [(30, 0.123768), (100, 0.012127), (1000, 3.84879e-12)])
+def test_two_coins_may_estimate_less_than_nothing(n: int, below: float) -> None:
+    survey = local.KaryResponse.two_coins()
+    odds = survey.q + (survey.p - survey.q) / 5
+    assert odds == Fraction(35, 100)
+    assert binom.cdf(math.ceil(n * survey.q) - 1, n, float(odds)) == pytest.approx(below, rel=1e-4)
+
+
+ZIPF = {
+    # kind: the theoretical variance of a count at epsilon 1, 20,000 people, 32 values, that is listed
+    local.KaryResponse: 232544,
+    local.SymmetricUnary: 78354,
+    local.OptimizedHashing: 74594.7,
+    local.BinaryHashing: 93028.9,
+    local.SubsetSelection: 68582.8,
+}
+
+
+@pytest.mark.parametrize("kind", ZIPF)
+def test_simulated_errors_are_those_of_theory(kind: Any) -> None:
+    """The mean over all values of squared errors of counts; runs have 32 of them, nearly independent."""
+    oracle, n, runs = kind(32, epsilon=1), 20_000, 120 if "PRIVET_SOAK" in os.environ else 16
+    shares = 1 / np.arange(1, 33)
+    counts = np.floor(n * shares / shares.sum()).astype(int)
+    counts[0] += n - counts.sum()
+    theory = float(np.mean([n**2 * oracle.variance(Fraction(int(count), n), n) for count in counts]))
+    assert theory == pytest.approx(ZIPF[kind], rel=0.002)  # people are whole
+    answers, squares = np.repeat(np.arange(32), counts), []
+    for _ in range(runs):
+        server = oracle.server()
+        server.add(oracle.client.reports(answers))
+        squares.append(np.mean((n * server.estimate().values - counts) ** 2))
+    assert float(np.mean(squares)) / theory == pytest.approx(1, abs=8 * math.sqrt(2 / (32 * runs)))
 
 
 MEANS = {

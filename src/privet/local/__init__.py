@@ -7,7 +7,6 @@ client's.
 
 from .attribute_survey import AttributeSurvey, MarginalSurvey
 from .choose import ORACLES, ChosenOracle, best
-from .count_estimate import CountEstimate
 from .count_mean import CountMeanSketch
 from .distribution_estimate import EstimatedDistribution
 from .duchi import DuchiMean
@@ -20,7 +19,7 @@ from .hierarchical import HierarchicalHistogram
 from .hybrid import HybridMean
 from .laplace_mean import LaplaceMean
 from .map_projection import MapProjection
-from .mean_estimate import MeanEstimate
+from .mean_estimate import CountEstimate, MeanEstimate
 from .mean_oracle import MeanOracle
 from .memo import Memo
 from .metric_promise import MetricPromise

@@ -12,12 +12,10 @@ from privet.core.errors import BadParameter, BadValue, RequestError
 from privet.core.given import choice, listed, set_fields
 from privet.core.numbers import Number, float_up, open_probability, probability, whole
 
-from .estimates import Frequencies
+from .estimates import COVERS, Frequencies
 from .mixing import word_of
 from .randomizer import Integers, Words
 from .sketch_tables import SketchTables, spread_of
-
-_COVERS = ("reports", "population")
 
 
 @dataclass(frozen=True, repr=False, eq=False, init=False)
@@ -93,7 +91,7 @@ class CountMeanSketch(SketchTables):
         names = tuple(listed(of, "of", "a list of texts"))
         if not names or not all(type(one) is str for one in names) or len(set(names)) < len(names):
             raise BadParameter("of", of, "a list of different texts")
-        level, whose = open_probability(confidence, "confidence"), choice(covers, "covers", _COVERS)
+        level, whose = open_probability(confidence, "confidence"), choice(covers, "covers", COVERS)
         supports = self._decoded(tally)
         states = self._read(list(names))
         counts = sum(supports[table][self._bucket(states, table)] for table in range(self.tables))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-_COVERS = ("reports", "population")
+COVERS = ("reports", "population")
 
 _EXACT_BELOW = 25.0
 """Below this variance of a count its law is inverted exactly."""
@@ -71,7 +71,7 @@ class Frequencies:
             set_fields(self, **{name: _numbers(getattr(self, name), name, len(self.labels))})
         whole(self.n, "n")
         set_fields(self, confidence=float(open_probability(self.confidence, "confidence")))
-        choice(self.covers, "covers", _COVERS)
+        choice(self.covers, "covers", COVERS)
         counts = mapping(self.rejected, "rejected", "how many reports were rejected, by reason")
         set_fields(self, rejected={reason: whole(count, "rejected") for reason, count in counts.items()})
         truth(self.projected_to_simplex, "projected_to_simplex")
@@ -174,7 +174,7 @@ def estimate_frequencies(
 ) -> Frequencies:
     """Return the frequencies behind counts of support among n reports."""
     level = open_probability(confidence, "confidence")
-    whose = choice(covers, "covers", _COVERS)
+    whose = choice(covers, "covers", COVERS)
     columns = shares_of(oracle.p, oracle.q, supports, n, level, whose)
     return Frequencies(oracle.labels, *columns, n, float(level), whose, rejected)
 

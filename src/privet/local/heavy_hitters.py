@@ -21,7 +21,7 @@ from privet.core.given import choice, plain_text, set_fields
 from privet.core.numbers import Number, float_up, open_probability, probability, whole
 
 from .count_mean import texts_of
-from .estimates import Frequencies
+from .estimates import COVERS, Frequencies
 from .prefix_search import CROWDED, PrefixTallies, digits_apart, extended, find_codes
 from .randomizer import Integers, Words
 from .sketch_tables import SketchTables, spread_of
@@ -36,7 +36,6 @@ _CHECKS = 4
 
 _MOST_LEVELS = 140
 _LONGEST = 100
-_COVERS = ("reports", "population")
 
 
 @dataclass(frozen=True, repr=False, eq=False, init=False)
@@ -164,7 +163,7 @@ class HeavyHitters(SketchTables):
     def _estimate(
         self, tally: Integers, n: int, confidence: Number, covers: str, rejected: Mapping[str, int]
     ) -> Frequencies:
-        level, whose = open_probability(confidence, "confidence"), choice(covers, "covers", _COVERS)
+        level, whose = open_probability(confidence, "confidence"), choice(covers, "covers", COVERS)
         sizes = tally.sum(axis=1)
         tallies = PrefixTallies(
             self._decoded(tally), sizes, self.levels, float(self.p), float(self.q), self._bucket, self._spread

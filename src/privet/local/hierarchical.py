@@ -17,6 +17,7 @@ from privet.core.numbers import Number, float_up, open_probability, probability,
 
 from .bins import bins_of, edges_of, read_bounds
 from .distribution_estimate import EstimatedDistribution
+from .estimates import COVERS
 from .randomizer import Integers, Randomizer, read_epsilon, written_odds
 from .split_oracle import SplitOracle
 from .unary import OptimizedUnary
@@ -26,8 +27,6 @@ Floats = NDArray[np.float64]
 _MOST_BINS = 1024
 _CERTAIN = 1e-9
 """The variance of the sum of all shares, which is known to be 1, relative to that of a bin."""
-
-_COVERS = ("reports", "population")
 
 
 @dataclass(frozen=True, repr=False, eq=False, init=False)
@@ -120,7 +119,7 @@ class HierarchicalHistogram(SplitOracle):
         self, tally: Integers, n: int, confidence: Number, covers: str, rejected: Mapping[str, int]
     ) -> EstimatedDistribution:
         level_ = open_probability(confidence, "confidence")
-        choice(covers, "covers", _COVERS)
+        choice(covers, "covers", COVERS)
         sizes = tally[: len(self.parts)].tolist()
         weights = self._weights(sizes)
         raw = []

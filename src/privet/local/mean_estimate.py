@@ -1,4 +1,4 @@
-"""An estimated mean with its interval."""
+"""An estimated number with its interval: a mean, or a count of people."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from privet.core.given import choice, mapping, set_fields
 from privet.core.numbers import float_near, open_probability, rational, whole
 from privet.display import shown_estimate
 
-from .estimates import told_reports
-
-_COVERS = ("reports", "population")
+from .estimates import COVERS, told_reports
 
 
 @dataclass(frozen=True)
@@ -39,13 +37,8 @@ class MeanEstimate:
     rejected: Mapping[str, int]
 
     def __post_init__(self) -> None:
-        for name in ("value", "low", "high", "standard_error"):
-            set_fields(self, **{name: float_near(rational(getattr(self, name), name))})
-        whole(self.n, "n")
-        set_fields(self, confidence=float(open_probability(self.confidence, "confidence")))
-        choice(self.covers, "covers", _COVERS)
-        counts = mapping(self.rejected, "rejected", "how many reports were rejected, by reason")
-        set_fields(self, rejected={reason: whole(count, "rejected") for reason, count in counts.items()})
+        _read(self)
+        choice(self.covers, "covers", COVERS)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -59,18 +52,59 @@ class MeanEstimate:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the estimate as plain data, with what it covers."""
-        return {
-            "mean": self.value,
-            "low": self.low,
-            "high": self.high,
-            "standard_error": self.standard_error,
-            "reports": self.n,
-            "confidence": self.confidence,
-            "covers": self.covers,
-            "rejected": dict(self.rejected),
-        }
+        return {**_told(self, "mean", "reports"), "covers": self.covers, "rejected": dict(self.rejected)}
 
     def __repr__(self) -> str:
         half = max(self.high - self.value, self.value - self.low)
         shown = shown_estimate(self.value, half)
         return f"mean {shown}, {self.confidence:.0%} interval {self.low:.6g} to {self.high:.6g}, n = {self.n:,}"
+
+
+@dataclass(frozen=True)
+class CountEstimate:
+    """An estimated count; `value` is unbiased and may lie outside of 0 to n, `low` and `high` do not.
+
+    Example:
+        >>> local.CountEstimate(120, 117, 123, 1.5, 1000, 0.95, {})
+        120 people of 1,000, 95% interval 117 to 123
+    """
+
+    value: float
+    low: float
+    high: float
+    standard_error: float
+    n: int
+    confidence: float
+    rejected: Mapping[str, int]
+
+    def __post_init__(self) -> None:
+        _read(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the estimate as plain data."""
+        return {**_told(self, "count", "people"), "rejected": dict(self.rejected)}
+
+    def __repr__(self) -> str:
+        ends = f"{self.low:,.0f} to {self.high:,.0f}"
+        return f"{self.value:,.0f} people of {self.n:,}, {self.confidence:.0%} interval {ends}"
+
+
+def _read(estimate: MeanEstimate | CountEstimate) -> None:
+    """Check what every estimated number has, and keep it as plain numbers."""
+    for name in ("value", "low", "high", "standard_error"):
+        set_fields(estimate, **{name: float_near(rational(getattr(estimate, name), name))})
+    whole(estimate.n, "n")
+    set_fields(estimate, confidence=float(open_probability(estimate.confidence, "confidence")))
+    counts = mapping(estimate.rejected, "rejected", "how many reports were rejected, by reason")
+    set_fields(estimate, rejected={reason: whole(count, "rejected") for reason, count in counts.items()})
+
+
+def _told(estimate: MeanEstimate | CountEstimate, name: str, unit: str) -> dict[str, Any]:
+    return {
+        name: estimate.value,
+        "low": estimate.low,
+        "high": estimate.high,
+        "standard_error": estimate.standard_error,
+        unit: estimate.n,
+        "confidence": estimate.confidence,
+    }

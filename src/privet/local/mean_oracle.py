@@ -35,7 +35,7 @@ from privet.core.numbers import (
     whole,
 )
 
-from .estimates import binomial_ends
+from .estimates import COVERS, binomial_ends
 from .frequency_oracle import check_matrix
 from .mean_estimate import MeanEstimate
 from .packing import add_counts, from_bytes, to_bytes, width_below
@@ -50,7 +50,6 @@ GRID = 2**20
 _LEAST_EPSILON = Fraction(1, 100)
 _LARGEST_BOUND = Fraction(10) ** 100
 _FEW = 100
-_COVERS = ("reports", "population")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -212,7 +211,7 @@ class MeanOracle(Randomizer):
         self, tally: Integers, n: int, confidence: Number, covers: str, rejected: Mapping[str, int]
     ) -> MeanEstimate:
         level = open_probability(confidence, "confidence")
-        whose = choice(covers, "covers", _COVERS)
+        whose = choice(covers, "covers", COVERS)
         value, error, *ends = self._interval(tally, n, float(level), whose)
         centre, scale = float(self.low + self.high) / 2, float(self.high - self.low) / 2
         low, high = (min(max(end * scale + centre, float(self.low)), float(self.high)) for end in ends)

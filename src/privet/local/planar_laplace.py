@@ -19,6 +19,7 @@ from privet.core.given import choice, instance, listed, plain_text, set_fields
 from privet.core.numbers import Number, float_up, open_probability, positive, probability, rational, whole
 from privet.noise.planar import PlanarSampler
 
+from .estimates import COVERS
 from .lattice_law import LatticeLaw
 from .map_projection import MapProjection
 from .mean_estimate import MeanEstimate
@@ -36,7 +37,6 @@ _MOST_STEPS = 2**30
 _FARTHEST = 2**34
 _FINEST_ON_A_MAP = Fraction(1, 100)
 _HALF = 4
-_COVERS = ("reports", "population")
 
 
 @dataclass(frozen=True, repr=False, eq=False, init=False)
@@ -253,7 +253,7 @@ class PlanarLaplace(Randomizer):
         from scipy.special import ndtri
 
         level = float(open_probability(confidence, "confidence"))
-        if choice(covers, "covers", _COVERS) != "reports":
+        if choice(covers, "covers", COVERS) != "reports":
             raise BadParameter("covers", covers, "'reports': places vary in ways that noisy ones do not show")
         error = math.sqrt(self.variance(n))
         half = -float(ndtri((1 - level) / 2)) * error + float(self.step) / 2

@@ -27,7 +27,7 @@ from privet.core.event import Event, Repeated
 from privet.core.given import choice, plain_text, set_fields
 from privet.core.numbers import Number, open_probability, probability, whole
 
-from .estimates import Frequencies, norm_sub
+from .estimates import COVERS, Frequencies, norm_sub
 from .frequency_oracle import Bytes, FrequencyOracle, Integers, Row, Words, read_labels
 from .packing import from_bytes, to_bytes
 from .randomizer import MOST_REPEATS, written_odds
@@ -311,15 +311,18 @@ class Rappor(FrequencyOracle):
         from scipy.special import ndtri
 
         level = open_probability(confidence, "confidence")
-
+        whose = choice(covers, "covers", COVERS)
         people = tally[:, -1].astype(np.float64)
         solution = self._solution(people)
         rates = tally[:, :-1] / np.maximum(people, 1)[:, None]
         values = solution @ ((rates - float(self.q)) / float(self.p - self.q)).reshape(-1)
-        errors = np.sqrt(self._spread(solution, people, norm_sub(values)))
+        shares = norm_sub(values)
+        spread = self._spread(solution, people, shares)
+        if whose == "reports":  # cohorts together are everyone: who is in which is random, and nothing else
+            spread = np.maximum(spread - shares * (1 - shares) / n, 0)
+        errors = np.sqrt(spread)
         reach = float(ndtri(0.5 + float(level) / 2)) * errors
         low, high = np.clip(values - reach, 0, 1), np.clip(values + reach, 0, 1)
-        whose = choice(covers, "covers", ("reports", "population"))
         return Frequencies(self.labels, values, low, high, errors, n, float(level), whose, rejected)
 
     def _solution(self, people: Floats) -> Floats:

@@ -20,6 +20,7 @@ from privet.core.numbers import Number, exp_down, float_up, open_probability, pr
 
 from .bins import bins_of, edges_of, read_bounds
 from .distribution_estimate import EstimatedDistribution
+from .estimates import COVERS
 from .frequency_oracle import check_matrix
 from .packing import add_counts, from_bytes, to_bytes, width_below
 from .randomizer import Bytes, Integers, Randomizer, Row, Words, read_epsilon, written_odds
@@ -30,7 +31,6 @@ Floats = NDArray[np.float64]
 _MOST_BINS = 1024
 _LEAST_EPSILON = Fraction(1, 100)
 _ROUNDS = 2000
-_COVERS = ("reports", "population")
 
 
 @dataclass(frozen=True, repr=False, eq=False, init=False)
@@ -152,7 +152,7 @@ class SquareWave(Randomizer):
         self, tally: Integers, n: int, confidence: Number, covers: str, rejected: Mapping[str, int]
     ) -> EstimatedDistribution:
         level = open_probability(confidence, "confidence")
-        choice(covers, "covers", _COVERS)
+        choice(covers, "covers", COVERS)
         shares = self._likeliest(tally[:, None].astype(np.float64))[:, 0]
         law = self._odds @ shares
         # the unbiased estimate by weighted least squares, whose covariance is known

@@ -18,10 +18,9 @@ from privet.core.given import choice, instance, read_fields, set_fields
 from privet.core.numbers import Number, float_up, open_probability, positive, probability, whole
 from privet.display import Figures, draw_columns, draw_text, written
 from privet.local import Frequencies, FrequencyOracle, Server
-from privet.local.estimates import estimate_frequencies, shares_of
+from privet.local.estimates import COVERS, estimate_frequencies, shares_of
 
 Covers = Literal["reports", "population"]
-_COVERS = ("reports", "population")
 _MOST_PEOPLE = 10**12
 
 
@@ -238,7 +237,7 @@ def compare(
     )
     if (one.oracle.p, one.oracle.q) != (other.oracle.p, other.oracle.q):
         raise RequestError("the two surveys randomise with different odds, so their reports cannot be compared")
-    level, whose = open_probability(confidence, "confidence"), choice(covers, "covers", _COVERS)
+    level, whose = open_probability(confidence, "confidence"), choice(covers, "covers", COVERS)
     counts = [each.count(answer) for each in (one, other)]
     rows = [each.estimate(level, covers=covers)[answer] for each in (one, other)]
     low, high = _added(one.oracle, (counts[0], one.reports), (counts[1], other.reports), level, whose)
@@ -278,7 +277,7 @@ def compare_paired(
     chosen = labels[-1] if answer is None else answer
     if not any(type(chosen) is type(one) and chosen == one for one in labels):
         raise BadParameter("answer", answer, "an answer of the question")
-    level, whose = open_probability(confidence, "confidence"), choice(covers, "covers", _COVERS)
+    level, whose = open_probability(confidence, "confidence"), choice(covers, "covers", COVERS)
     rows = [_row(pairs.oracle, pairs.both + alone, pairs.n, level, whose) for alone in (pairs.first, pairs.second)]
     slope = float(pairs.oracle.p - pairs.oracle.q)
     if whose == "population":
@@ -323,7 +322,7 @@ def sample_size(
 
     instance(oracle, FrequencyOracle, "oracle", "an oracle of frequencies")
     width, level = positive(half_width, "half_width"), open_probability(confidence, "confidence")
-    whose = choice(covers, "covers", _COVERS)
+    whose = choice(covers, "covers", COVERS)
     candidates = [Fraction(k, 1000) for k in range(1001)] if share is None else [probability(share, "share")]
     spread = max(_spread(oracle, one, whose) for one in candidates)
     z = float(ndtri(0.5 + float(level) / 2))

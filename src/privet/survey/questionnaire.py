@@ -63,6 +63,13 @@ class SurveyQuestion:
         if not 2 <= len(told) <= _MOST_ANSWERS or len(set(told)) < len(told):
             raise BadParameter("answers", self.answers, f"2 to {_MOST_ANSWERS} different texts")
         set_fields(self, answers=told)
+        if type(self.method) is str and self.method.lower() == "rappor":
+            raise BadParameter(
+                "method",
+                self.method,
+                "left out, or a method for one report: RAPPOR randomises twice so that one person can report again and "
+                "again, and a survey takes one report of each; keep a local.Memo of local.Rappor on each device",
+            )
         if self.method is not None:
             choice(self.method, "method", METHODS)
         if self.method is None and self.epsilon is None:

@@ -235,3 +235,10 @@ def test_a_folder_without_a_survey_is_told(tmp_path: Path) -> None:
         survey.SurveyFolder.create(tmp_path / "s", BOTH)
     with pytest.raises(RequestError, match="name one"):
         BOTH.question(None)
+
+
+@pytest.mark.parametrize("method", ["rappor", "RAPPOR"])
+def test_rappor_is_refused_with_the_reason(method: str) -> None:
+    """A survey takes one report of each respondent; permanent draws are for many, and need a memo on the device."""
+    with pytest.raises(BadParameter, match=r"again and again.*local\.Memo of local\.Rappor"):
+        survey.SurveyQuestion("flu", "Did you have the flu?", ("no", "yes"), epsilon=1, method=method)
