@@ -17,7 +17,7 @@ from postgres_world import PostgresWorld, with_source
 from privet.core import schema
 from privet.core.errors import RequestError, Unsupported
 from privet.core.expression import Call, ColumnRef
-from privet.core.scan import Discovery, Largest, Near, Norm, Once, Scan, Sizes, Truncate
+from privet.core.scan import Discovery, GroupKey, Largest, Near, Norm, Once, Scan, Sizes, Truncate
 from privet.core.unit import Person, Rows
 from privet.engines.duckdb.engine import DuckDB
 from privet.engines.postgres.postgres_engine import PostgresEngine
@@ -43,7 +43,7 @@ from test_engines import (  # noqa: E402
     without_nothing,
 )
 
-EXAMPLES = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+EXAMPLES = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture(scope="module")
@@ -194,3 +194,45 @@ def test_a_function_that_postgres_lacks_is_refused_by_name_before_anything_is_re
         where = Call("equal", (Call(function, (ColumnRef("shop"),)), ColumnRef("shop")))
         with pytest.raises(RequestError, match=f"PostgreSQL has no {function.upper()}"):
             engine.check(Scan("t", facts, where, (), (COUNT,), Once()))
+
+
+def test_every_kind_of_scan_runs_and_equals_the_oracle(world):
+    sys.path.insert(0, str(Path(__file__).parents[1] / "docs"))
+    from engine_tables import COLUMNS as FEW
+    from engine_tables import SCANS
+
+    rows = [
+        {"who": n % 7, "city": ("Ulm", "Bonn", None)[n % 3], "shop": f"s{n % 2}", "pay": float(n % 11)}
+        for n in range(14)
+    ]
+    seen = 0
+    for unit in (Rows(), Person("who")):
+        table = schema.Table(rows, unit=unit, columns=FEW, contribution=schema.Contribution(groups=1, rows=1))
+        engine, oracle = world.engine({"t": table}), Memory({"t": table})
+        for name, scan in SCANS.items():
+            if type(scan.schema.unit) is not type(unit):
+                continue
+            engine.check(scan)
+            got, expected = (
+                (without_nothing(found._groups), {cell: tuple(map(list, at)) for cell, at in found._places.items()})
+                for found in (one.scan(scan) for one in (engine, oracle))
+            )
+            if scan.near is None:  # where a scan looks closely, others are counted by block
+                assert got == expected, name
+            seen += 1
+        engine.close()
+    assert seen == len(SCANS)
+
+
+@EXAMPLES
+@given(rows=ROWS, cells=st.lists(st.tuples(st.sampled_from([None, "Ulm", "Bonn"]), st.integers(0, 5)), min_size=1))
+def test_cells_are_compared_together_with_nulls_as_values(kept, rows, cells):
+    engine, oracle = kept.filled(rows, Person("who"))
+    keys = (
+        GroupKey(ColumnRef("city"), ("Ulm", "Bonn", None), True),
+        GroupKey(ColumnRef("age"), tuple(range(6)), False),
+    )
+    facts = schema.Schema(unit=Person("who"), columns=COLUMNS)
+    scan = Scan("t", facts, None, keys, (COUNT,), Norm(1, 4, SHIFT), cells=tuple(dict.fromkeys(cells)))
+    engine.check(scan)
+    assert without_nothing(answer(engine, scan)) == without_nothing(answer(oracle, scan))
