@@ -263,6 +263,30 @@ def test_a_token_is_made_shown_once_and_revoked(browser: Browser, world: Served)
     assert world.call("/v1/me", who="new").status == 401
 
 
+def test_a_data_set_is_set_up_and_tried_on_made_up_rows(browser: Browser, world: Served) -> None:
+    page = logged_in(browser, world, "carol")
+    go(page, world, "/set-up", custodian=True)
+    tab_to(page, "form[hx-post$=columns] button")
+    press(page, "Enter")
+    page.wait("document.querySelector('#l1') !== null")
+    settled(page)
+    for field, value in (
+        ("#l1", "0"),
+        ("#h1", "110"),
+        ("#v2", "heart, lung"),
+        ("#l3", "2025-01-01"),
+        ("#h3", "2025-12-31"),
+    ):
+        tab_to(page, field)
+        write(page, value)
+    tab_to(page, "form[hx-post$=draft] button")
+    press(page, "Enter")
+    shown(page, "The file is complete")
+    assert "values = " in page.run("document.querySelector('#toml').textContent")
+    assert not AXE.exists() or violations(page) == []
+    clean(page, world)
+
+
 def test_an_auditor_verifies_the_ledger_and_changes_nothing(browser: Browser, world: Served) -> None:
     page = logged_in(browser, world, "otto")
     assert page.run("document.querySelectorAll('form[data-api$=top-up], form[data-api$=freeze]').length") == 0
@@ -333,7 +357,14 @@ RESULTS: dict[str, dict[str, Any]] = {
     "regress": {"table": "visits", "formula": "cost ~ age + ward", "epsilon": 1},
     "test": {"table": "visits", "hypothesis": {"kind": "MeanTest", "column": "cost", "equals": 500}, "epsilon": 1},
 }
-CUSTODIAN = ("/d/clinic", "/d/clinic/requests", "/d/clinic/releases", "/d/clinic/accounts", "/d/clinic/ledger")
+CUSTODIAN = (
+    "/d/clinic",
+    "/d/clinic/requests",
+    "/d/clinic/releases",
+    "/d/clinic/accounts",
+    "/d/clinic/ledger",
+    "/set-up",
+)
 
 
 def pages_of(world: Served, custodian: bool) -> list[str]:

@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 
+from privet.config import read_config
 from privet.server.pages.analyst_pages import ANALYST_PAGES
 from privet.server.pages.custodian_pages import CUSTODIAN_PAGES
 from privet.server.pages.page_serving import HERE, asset_address, assets
 from privet.server.pages.question_builder import BuiltQuestion, built_sql, read_sql
+from privet.server.pages.set_up_pages import draft_of
 from privet.server.pages.svg_charts import ChartPoint, draw_chart, ticks
 from served import COUNT, Served, served
 
@@ -316,6 +318,75 @@ def test_tests_and_regressions_have_tables_that_statisticians_know(world: Served
     assert "ward: lung" not in text(world, f"/a/{fit}/submodel?formula=cost+~+age")
     assert 'role="alert"' in text(world, f"/a/{fit}/submodel?formula=nothing")
     assert "Linear regression" in text(world, "/d/clinic/explore?table=visits")
+
+
+FORM = {
+    "table": "visits",
+    "source": "visits.csv",
+    "name0": "patient",
+    "kind0": "integer",
+    "name1": "age",
+    "kind1": "integer",
+    "low1": "0",
+    "high1": "110",
+    "name2": "ward",
+    "kind2": "text",
+    "values2": "heart, lung",
+    "name3": "day",
+    "kind3": "date",
+    "low3": "2025-01-01",
+    "high3": "2025-12-31",
+    "unit": "patient",
+    "groups": "2",
+    "rows": "3",
+    "epsilon": "1",
+    "delta": "1e-6",
+}
+
+
+def test_a_schema_becomes_a_file_that_is_tried_on_made_up_rows(world: Served, tmp_path: Path) -> None:
+    schema = (
+        'CREATE TABLE clinic.visits (patient INT NOT NULL, "age" NUMERIC(5, 2), ward varchar(9), PRIMARY KEY (patient))'
+    )
+    page = text(world, "/set-up/columns", {"schema": schema}, who="carol", custodian=True)
+    assert all(f'value="{one}"' in page for one in ("visits", "patient", "age", "ward"))
+    assert "<option selected>patient</option>" in page
+    page = text(world, "/set-up/draft", FORM, who="carol", custodian=True)
+    assert "The file is complete" in page
+    assert "Made-up rows" in page
+    (tmp_path / "privet.toml").write_text(draft_of(FORM))
+    assert read_config(tmp_path / "privet.toml").tables["visits"].schema.columns["age"].high == 110
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"low1": "0; x", "high1": "9"}, "bounds are numbers"),
+        ({"high1": ""}, "both bounds"),
+        ({"low3": "yesterday"}, "bounds are dates"),
+        ({"kind1": "evil"}, "not a kind"),
+        ({"epsilon": "1 # x"}, "epsilon"),
+        ({"groups": "0"}, "groups"),
+        ({"name1": 'age"\n[budget]\nepsilon = 9'}, ""),
+        ({"source": 'x"\n[analysts.eve]\nepsilon = 9'}, ""),
+        ({"unit": "nobody"}, "nobody"),
+    ],
+)
+def test_what_is_typed_wrongly_is_told_and_never_becomes_other_lines(world: Served, change: Any, told: str) -> None:
+    page = text(world, "/set-up/draft", {**FORM, **change}, who="carol", custodian=True)
+    if told:
+        assert told in page
+        assert "The file is complete" not in page
+    assert not any(
+        line.strip().startswith("[analysts.eve]") or line.strip() == "epsilon = 9" for line in page.splitlines()
+    )
+    assert "/tmp/" not in page
+
+
+def test_set_up_is_for_the_custodian_alone(world: Served) -> None:
+    assert world.call("/set-up", who="otto", custodian=True).status == 403
+    assert world.call("/set-up", who="carol").status == 404
+    assert "Paste the schema" in text(world, "/set-up", who="carol", custodian=True)
 
 
 def test_a_chart_escapes_its_labels_and_holds_infinite_ends() -> None:

@@ -41,8 +41,21 @@ function start(root) {
   for (const form of root.querySelectorAll("form[data-api]")) callApi(form)
   for (const table of root.querySelectorAll("table[data-sortable]")) sortTable(table)
   for (const button of root.querySelectorAll("button[data-use]")) useText(button)
+  for (const button of root.querySelectorAll("button[data-download]")) saveText(button)
   for (const field of root.querySelectorAll("[data-replans]"))
     field.addEventListener("input", () => replan(field.form))
+}
+
+// a button that saves the text of an element as a file
+function saveText(button) {
+  button.addEventListener("click", () => {
+    const link = document.createElement("a")
+    const text = document.getElementById(button.dataset.download).textContent
+    link.href = URL.createObjectURL(new Blob([text], { type: "text/plain" }))
+    link.download = button.dataset.file
+    link.click()
+    URL.revokeObjectURL(link.href)
+  })
 }
 
 // a button that puts a question into the editor

@@ -15,6 +15,7 @@ from privet.server.http_call import ANYONE, ApiRoute, HttpCall
 
 from .analyst_pages import login_page
 from .page_serving import page
+from .set_up_pages import SET_UP_PAGES
 from .svg_charts import ChartPoint, draw_chart, place_of
 
 _LATEST = 100
@@ -129,5 +130,6 @@ CUSTODIAN_PAGES: tuple[ApiRoute, ...] = (
     ApiRoute("GET", "/d/{dataset}/requests", BOTH, requests_page, "Requests for budget."),
     ApiRoute("GET", "/d/{dataset}/accounts", BOTH, accounts_page, "Accounts."),
     ApiRoute("GET", "/d/{dataset}/ledger", BOTH, ledger_page, "The ledger."),
+    *SET_UP_PAGES,
 )
 """Pages of the custodian's listener."""
