@@ -74,6 +74,13 @@ class Series:
         return self.low is not None
 
 
+RECONSTRUCTED = (
+    "intervals for a population are of aggregates as they were released, and rows of this answer were "
+    "summed, joined, reconciled or reconstructed afterwards; ask for the aggregates by themselves"
+)
+"""Why no population interval is known of some answers."""
+
+
 class Sampling(Protocol):
     """What an answer knows about the population that its rows were drawn from."""
 
@@ -295,10 +302,7 @@ class Answer:
 
     def _sampled(self) -> Sampling:
         if self.sampled is None:
-            raise Unsupported(
-                "intervals for a population are of aggregates as they were released, and rows of this answer were "
-                "summed, joined, reconciled or reconstructed afterwards; ask for the aggregates by themselves"
-            )
+            raise Unsupported(RECONSTRUCTED)
         return self.sampled
 
     @property

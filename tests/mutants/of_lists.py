@@ -9,7 +9,20 @@ LAWS = "laws/test_shared_releases.py"
 ARRANGED = "unit/planner/test_arranged.py"
 REGIONS = "unit/query/test_regions.py"
 
+DIFFERENCES = "unit/test_differences.py"
 MUTANTS: list[Mutant] = [
+    *of(
+        "results.summed_numbers:_noises_of",
+        DIFFERENCES,
+        ("before + sign * factor", "before + factor"),
+        ("(number.charge, which, name)", "(number.charge, name)"),
+    ),
+    *of("results.summed_numbers:_LawOfSum.above", DIFFERENCES, ("math.exp(high) / 2", "math.exp(high)")),
+    *of(
+        "results.released_ranges:Ranges.difference",
+        DIFFERENCES,
+        ("((inner, outside), (outer, inside))", "((inner, inside), (outer, outside))"),
+    ),
     *of(
         "query.regions:ValueSet.both",
         REGIONS,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from privet.answer import ComparedNumber
-from privet.core.errors import InvariantError, RequestError, Unsupported
+from privet.core.errors import RequestError, Unsupported
 from privet.core.estimate import Covers, Estimate
 from privet.inference.contrast import Alternative, Contrast
 from privet.inference.equation import Equation
@@ -86,7 +86,10 @@ def compared(
 
 def _reader(one: ComparedNumber) -> PopulationReader:
     if not isinstance(one.sampled, PopulationReader):
-        raise InvariantError("numbers of answers are compared")
+        raise Unsupported(
+            "one of the two is an aggregate as it was released and the other was summed afterwards; ask for both in "
+            "one list, ask_all([...]), where they share a release, or for both as groups of one question"
+        )
     return one.sampled
 
 

@@ -351,7 +351,7 @@ class Intervals:
 
     # --- sums -------------------------------------------------------------------------------------------------------
 
-    def _noises(self, origin: Origin, factor: float, found: dict[Hashable, tuple[Law, float]]) -> float | None:
+    def add_noises(self, origin: Origin, factor: float, found: dict[Hashable, tuple[Law, float]]) -> float | None:
         """Add the noises of a released number, so many times, to those found; return its own value so many times.
 
         None where it is no weighted sum of noisy sums.
@@ -378,7 +378,7 @@ class Intervals:
         others: list[tuple[Origin, float]] = []
         center, least, most = origin.offset, origin.offset, origin.offset
         for one, factor in origin.terms:
-            value = self._noises(one, factor, noises)
+            value = self.add_noises(one, factor, noises)
             if value is None:
                 others.append((one, factor))
                 continue
@@ -387,7 +387,7 @@ class Intervals:
             least += min(factor * low, factor * high)
             most += max(factor * low, factor * high)
         share = tail / (len(others) + (1 if noises else 0)) if others else tail
-        half, error = self._half_width(list(noises.values()), share) if noises else (0.0, 0.0)
+        half, error = self.half_width_of(list(noises.values()), share) if noises else (0.0, 0.0)
         low, high = max(center - half, least), min(center + half, most)
         low, high = min(low, most), max(high, least)
         if others:
@@ -408,7 +408,8 @@ class Intervals:
             return float(low), float(high)
         return -math.inf, math.inf
 
-    def _half_width(self, noises: Sequence[tuple[Law, float]], tail: float) -> tuple[float, float]:
+    def half_width_of(self, noises: Sequence[tuple[Law, float]], tail: float) -> tuple[float, float]:
+        """Return how far a weighted sum of independent noises reaches at a tail, and its standard deviation."""
         import numpy as np
 
         law = self._law(noises, tail)
@@ -471,7 +472,7 @@ class Intervals:
         for name, origin in formula.inputs:
             noises: dict[Hashable, tuple[Law, float]] = {}
             terms = origin.terms if isinstance(origin, WeightedSum) else ((origin, 1.0),)
-            values = [self._noises(one, factor, noises) for one, factor in terms]
+            values = [self.add_noises(one, factor, noises) for one, factor in terms]
             if all(value is not None for value in values):
                 offset = origin.offset if isinstance(origin, WeightedSum) else 0.0
                 lines[name] = (math.fsum(value or 0.0 for value in values) + offset, noises)

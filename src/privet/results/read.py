@@ -34,6 +34,7 @@ from .population import PopulationReader
 from .released_tables import ROW, ReleasedTable, after_steps, run
 from .row_intervals import RowBars, as_moments, in_days_since, value_of
 from .strategy_cells import noted, read_cells
+from .summed_numbers import SummedNumbers
 
 if TYPE_CHECKING:
     from privet.core.event import Floats
@@ -102,10 +103,11 @@ def read_answer(released: Released, plan: Plan, receipt: Receipt, *, confidence:
     tail = 1 - confidence
     if not all(step.plain for step in plan.query.steps):
         leaf, table = _leaf(released, plan, 0)
-        series, told = _series([leaf], after_steps(plan.query.steps, table, _no_others), tail)
+        made = after_steps(plan.query.steps, table, _no_others)
+        series, told = _series([leaf], made, tail)
         notes = (*legend_in(plan.notes(confidence), series), *outside_notes(series), *told)
-        kept = (released,)
-        return Answer(series, confidence, asked, receipt, notes, None, tuple(limits.values()), kept, summed)
+        kept, numbers = (released,), SummedNumbers([leaf], made.origins, confidence, released)
+        return Answer(series, confidence, asked, receipt, notes, None, tuple(limits.values()), kept, summed, numbers)
     # where intervals cover the loss as well, one half of what they may miss by is for it, and one for the noise
     lost = losses(plan, released.sums, tail / 2) if plan.covers == "bounding" else {}
     whole, released = released, as_asked(released, plan)
@@ -262,10 +264,12 @@ def read_public(rows: Sequence[Sequence[tuple[Any, ...]]], plan: PublicPlan, rec
 def read_strategy(released: Released, plan: FromStrategy, receipt: Receipt, *, confidence: float) -> Answer:
     """Return the answer that a question makes of cells that were reconstructed from a strategy's measurements."""
     leaf, table = read_cells(released, plan)
-    series, told = _series([leaf], after_steps(plan.query.steps, table, _no_others), 1 - confidence)
+    made = after_steps(plan.query.steps, table, _no_others)
+    series, told = _series([leaf], made, 1 - confidence)
     notes = (*legend_in(noted(plan, confidence), series), *outside_notes(series), *told)
     summed = partial(_summed, (released,), plan, receipt, confidence)
-    return Answer(series, confidence, plan, receipt, notes, released=(released,), summed=summed)
+    numbers = SummedNumbers([leaf], made.origins, confidence, released)
+    return Answer(series, confidence, plan, receipt, notes, released=(released,), summed=summed, sampled=numbers)
 
 
 def _summed(

@@ -82,19 +82,94 @@ class Ranges(ReleasedCounts):
             0.95
         """
         level = float(open_probability(confidence, "confidence"))
-        bottom, top = self._end(low, "low"), self._end(high, "high")
-        if bottom is not None and top is not None and (bottom > top or (self.kind == "number" and bottom == top)):
-            raise BadParameter("low", low, f"below high, which is {high}")
-        outer = self._cells_of(bottom, top, inside=False)
-        if outer is None:
-            beyond = "low" if bottom is not None and bottom > self.starts[0] else "high"
-            bounds = f"{self.column} is declared from {self.starts[0]} to {self.ends[-1]}, and no value is read beyond"
-            raise BadParameter(beyond, low if beyond == "low" else high, f"within the bounds: {bounds}")
-        inner = self._cells_of(bottom, top, inside=True)
+        inner, outer = self._spanned(low, high)
         widest = self._ranges([outer], level)
         if inner == outer:
             return self._estimate(widest, widest, level)
         return self._estimate(None if inner is None else self._ranges([inner], level), widest, level)
+
+    def _spanned(
+        self, low: object, high: object, parameters: tuple[str, str] = ("low", "high")
+    ) -> tuple[tuple[int, int] | None, tuple[int, int]]:
+        """Return the first and the last cell that lie in a range, if any does, and that share a value with it."""
+        bottom, top = self._end(low, parameters[0]), self._end(high, parameters[1])
+        if bottom is not None and top is not None and (bottom > top or (self.kind == "number" and bottom == top)):
+            raise BadParameter(parameters[0], low, f"below high, which is {high}")
+        outer = self._cells_of(bottom, top, inside=False)
+        if outer is None:
+            beyond = bottom is not None and bottom > self.starts[0]
+            bounds = f"{self.column} is declared from {self.starts[0]} to {self.ends[-1]}, and no value is read beyond"
+            raise BadParameter(parameters[not beyond], low if beyond else high, f"within the bounds: {bounds}")
+        return self._cells_of(bottom, top, inside=True), outer
+
+    def difference(
+        self, one: tuple[End | None, End | None], other: tuple[End | None, End | None], *, confidence: Number = 0.95
+    ) -> Estimate:
+        """Return how many more rows have a value in one range than in another.
+
+        Counts of one release share their noise: the interval is that of the difference itself, which may be much
+        narrower than the two counts' own, or wider.
+
+        Args:
+            one: the ends of a range, both included; None for the least or the largest value that is declared.
+            other: the ends of the other range.
+            confidence: the confidence level of the interval.
+
+        Raises:
+            RequestError: if a range is empty or beyond the declared bounds.
+
+        Example:
+            >>> ages = session.ranges("visits", "age", epsilon=1)
+            >>> only = ages.difference((0, 40), (0, 39)).standard_error  # both have the noise of 0 to 39
+            >>> round(only - ages.count(40, 40).standard_error, 6)
+            0.0
+        """
+        import numpy as np
+
+        level = float(open_probability(confidence, "confidence"))
+        spans = [self._both(pair, name) for pair, name in ((one, "one"), (other, "other"))]
+        (inner, outer), (inside, outside) = spans
+        # where ends lie inside bins, the least that the difference may be, and the most
+        found = [
+            self._answers_to(self._mark(first) - self._mark(second), level)
+            for first, second in ((inner, outside), (outer, inside))
+        ]
+        least, most = found
+        value = (float(least.values[0]) + float(most.values[0])) / 2
+        if self.whole:
+            value = float(round(value))
+        return Estimate(
+            value=value,
+            low=float(least.low[0]),
+            high=float(most.high[0]),
+            confidence=level,
+            standard_error=float(np.maximum(least.deviations[0], most.deviations[0])),
+            covers="the noise, not what bounding removes" if self.may_be_low else "the noise",
+        )
+
+    def _both(self, pair: object, parameter: str) -> tuple[tuple[int, int] | None, tuple[int, int]]:
+        """Return the cells that lie in a range, and those that share a value with it."""
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise BadParameter(parameter, pair, "a pair of ends, such as (18, 64)")
+        return self._spanned(pair[0], pair[1], (parameter, parameter))
+
+    def _mark(self, span: tuple[int, int] | None) -> Floats:
+        import numpy as np
+
+        found = np.zeros(self.cells)
+        if span is not None:
+            found[span[0] : span[1] + 1] = 1.0
+        return found
+
+    def _answers_to(self, row: Floats, level: float) -> Answers:
+        """Return the answer to one linear combination of cells; 0 where it has none of them."""
+        from privet.strategy import matrix
+        from privet.strategy.reconstruction import Answers
+
+        if row.any():
+            return self._answers(matrix([row.tolist()]), level)
+        none = row[:1]
+        return Answers(none, none, none, none, none, level)
 
     def prefix(self, high: End, *, confidence: Number = 0.95) -> Estimate:
         """Return how many rows have a value up to `high`; of numbers, below it. See `count`."""

@@ -1,0 +1,142 @@
+"""Differences of numbers that share their noise: by the joint law, in lists and from the ranges of a column."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import privet
+from privet.planner.from_strategy import FromStrategy
+
+ENDS = [(0, 17), (18, 64), (65, 99), (18, 30), (30, 50), (50, 64), (10, 20), (20, 40), (40, 80), (25, 75)]
+ASKED = [f"SELECT COUNT(*) AS n FROM t WHERE age BETWEEN {low} AND {high}" for low, high in ENDS]
+ROWS = pa.table({"age": [place * 7 % 100 for place in range(400)], "ward": ["abc"[place % 3] for place in range(400)]})
+COLUMNS = {"age": privet.integer(0, 99), "ward": privet.category(["a", "b", "c"])}
+GROUPED = [
+    "SELECT ward, COUNT(*) AS n FROM t GROUP BY ward",
+    "SELECT COUNT(*) AS n FROM t",
+    "SELECT ward, COUNT(*) AS n FROM t WHERE age < 50 GROUP BY ward",
+]
+
+
+def opened(budget: Any = None) -> privet.Session:
+    table = privet.Table(ROWS, unit=privet.Rows(), columns=COLUMNS)
+    return privet.Session({"t": table}, budget=budget or privet.Pure(epsilon=1000))
+
+
+@pytest.mark.parametrize("budget", [privet.Pure(epsilon=1000), privet.Zcdp(rho=1000)], ids=["pure", "zcdp"])
+def test_two_answers_of_a_list_differ_by_the_cells_that_one_has_and_the_other_has_not(budget: Any) -> None:
+    session = opened(budget)
+    price: Any = {"epsilon": 1} if isinstance(budget, privet.Pure) else {"rho": 0.1}
+    answers = session.ask_all(ASKED, **price)
+    wide, narrow = answers[1], answers[5]  # 18 to 64 and 50 to 64
+    found = wide.compare(to=narrow).estimate
+    assert found.value == pytest.approx(wide["n"].values[0] - narrow["n"].values[0], abs=1e-6)
+    assert found.standard_error < math.hypot(wide.estimate.standard_error, narrow.estimate.standard_error)
+    # a list in which the difference itself is asked for has that very error for it
+    plain = answers[3].compare(to=answers[4]).estimate  # 18 to 30 and 30 to 50 have one value in common
+    apart = math.hypot(answers[3].estimate.standard_error, answers[4].estimate.standard_error)
+    assert plain.standard_error != pytest.approx(apart, rel=1e-3)
+    assert found.covers == "the noise"
+
+
+def test_the_error_of_a_difference_is_that_of_its_coefficients_in_the_strategy() -> None:
+    session = opened(privet.Zcdp(rho=1000))
+    answers = session.ask_all(ASKED, rho=0.1)
+    first, last = answers[2].plan, answers[4].plan
+    assert isinstance(first, FromStrategy)
+    assert isinstance(last, FromStrategy)
+    assert first.matrix is not None
+    assert last.matrix is not None
+    variance = first.noise.covariance.of_rows(first.matrix - last.matrix)[0]
+    assert answers[2].compare(to=answers[4]).estimate.standard_error == pytest.approx(math.sqrt(variance), rel=0.01)
+
+
+def test_groups_of_a_list_are_compared_with_each_other_and_with_all_rows() -> None:
+    answers = opened().ask_all(GROUPED, epsilon=1)
+    groups, everyone, young = answers
+    assert groups.compare("a", "b").estimate.value == groups["n"].values[0] - groups["n"].values[1]
+    rest = everyone.compare(None, "a", to=groups).estimate
+    assert rest.value == pytest.approx(groups["n"].values[1] + groups["n"].values[2], abs=300)
+    assert rest.standard_error < math.hypot(everyone.estimate.standard_error, groups["n"].error[0])  # type: ignore[index]
+    older = groups.compare("a", "a", to=young).estimate
+    assert older.low <= older.value <= older.high
+
+
+def test_p_values_of_a_difference_agree_with_its_intervals() -> None:
+    answers = opened().ask_all(ASKED, epsilon=1)
+    one, other = answers[4], answers[7]
+    found = one.compare(to=other)
+    assert found.p_value is not None
+    low, high = found.interval
+    if found.estimate.value < low or found.estimate.value > high:
+        raise AssertionError("an interval does not hold its own number")
+    assert (found.p_value < 0.05) == (not low <= 0 <= high)
+    greater = one.compare(to=other, alternative="greater").p_value
+    less = one.compare(to=other, alternative="less").p_value
+    assert greater is not None
+    assert less is not None
+    assert greater + less == pytest.approx(1)
+    assert 2 * min(greater, less) == pytest.approx(found.p_value)
+    near = one.compare(to=other, margin=1e6).p_value
+    far = one.compare(to=other, margin=1e-6).p_value
+    assert near is not None
+    assert far is not None
+    assert near < 1e-6 < 0.49 < far
+
+
+def test_numbers_of_different_releases_are_independent() -> None:
+    """Two ledgers have entries of the same number and digest; that all noises are equal has a probability of 1e-40."""
+    one, other = (opened(privet.Zcdp(rho=1000)).ask_all(ASKED, rho=0.1) for _ in range(2))
+    found = one[1].compare(to=other[5]).estimate
+    apart = math.hypot(one[1].estimate.standard_error, other[5].estimate.standard_error)
+    assert found.standard_error == pytest.approx(apart, rel=1e-6)
+
+
+def test_what_has_no_joint_law_is_refused() -> None:
+    session = opened()
+    answers = session.ask_all(ASKED, epsilon=1)
+    alone = session.ask("SELECT COUNT(*) AS n FROM t", epsilon=1)
+    summed = session.ask(
+        "SELECT SUM(n * n) AS s FROM (SELECT ward, COUNT(*) AS n FROM t GROUP BY ward) AS g", epsilon=1
+    )
+    for compare, words in [
+        (lambda: answers[0].compare(to=answers[0]), "same released number"),
+        (lambda: answers[0].compare(to=alone), "summed afterwards"),
+        (lambda: alone.compare(to=answers[0]), "summed afterwards"),
+        (lambda: answers[0].compare(to=answers[1], covers="population"), "population"),
+        (lambda: answers[0].estimates("n", covers="population"), "population"),
+        (lambda: answers[0].compare(to=summed, column=None), "column|weighted sum"),
+    ]:
+        with pytest.raises(privet.RequestError, match=words):
+            compare()
+
+
+@pytest.mark.parametrize("budget", [privet.Pure(epsilon=1000), privet.Zcdp(rho=1000)], ids=["pure", "zcdp"])
+def test_a_difference_of_ranges_is_the_count_of_what_only_one_of_them_has(budget: Any) -> None:
+    price: Any = {"epsilon": 1} if isinstance(budget, privet.Pure) else {"rho": 0.1}
+    ages = opened(budget).ranges("t", "age", **price)
+    found, plain = ages.difference((10, 60), (10, 59)), ages.count(60, 60)
+    assert found.value == pytest.approx(plain.value, abs=1e-6)
+    assert found.standard_error == pytest.approx(plain.standard_error, rel=1e-6)
+    assert (found.low, found.high) == pytest.approx((plain.low, plain.high), rel=1e-6)
+    moved = ages.difference((0, 9), (90, 99))
+    assert moved.value == pytest.approx(ages.count(0, 9).value - ages.count(90, 99).value, abs=1e-6)
+    assert moved.low < moved.value < moved.high
+    assert ages.difference((None, 40), (None, 40)).standard_error == 0
+    assert ages.difference((None, None), (None, 40)).value == pytest.approx(ages.count(41).value, abs=1e-6)
+
+
+def test_ends_inside_bins_widen_a_difference() -> None:
+    rough = opened().ranges("t", "age", bins=10, epsilon=1)
+    exact, inside = rough.difference((0, 49), (50, 99)), rough.difference((0, 44), (50, 99))
+    assert inside.low < exact.low
+    assert inside.high <= exact.high + 1e-6
+    for pair, words in [((5,), "pair of ends"), (7, "pair of ends"), ((9, 3), "below high"), ((200, 300), "within")]:
+        with pytest.raises(privet.RequestError, match=words):
+            rough.difference(pair, (0, 9))  # type: ignore[arg-type]
+        with pytest.raises(privet.RequestError, match=words):
+            rough.difference((0, 9), pair)  # type: ignore[arg-type]
