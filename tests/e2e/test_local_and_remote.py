@@ -12,6 +12,7 @@ import pytest
 
 import privet
 from privet.core.errors import AccessError, BudgetExceeded, LedgerError, RequestError, Unsupported
+from privet.remote.remote_session import RemoteSession
 from privet.session import Session
 from privet.study import Family, GoodnessOfFit, MeanTest, Proportion
 from served import COUNT, Served, served
@@ -234,6 +235,21 @@ def test_the_database_api_asks_a_server_too(world: Served, both: dict[str, Sessi
         assert row[0] == cursor.answer.value
     again = both["local"].ask("SELECT ward, COUNT(*) AS n FROM adults GROUP BY ward ORDER BY ward", epsilon=0.25)
     assert list(frame["n"]) == list(again["n"].values)
+
+
+def test_practice_needs_no_server_and_charges_nothing(tmp_path: Path) -> None:
+    with served(tmp_path / "clinic") as running:
+        remote = privet.connect(running.url, token=running.tokens["ana"])
+    assert isinstance(remote, RemoteSession)
+    with remote.practice() as session:  # the server is gone
+        answer = session.ask(COUNT, epsilon=0.5)
+        assert [row["ward"] for row in answer] == ["heart", "lung"]
+        assert answer.certificate()["version"] == "practice: made up"
+        assert session.ask(
+            "SELECT floor, COUNT(*) AS n FROM visits JOIN wards ON ward = name GROUP BY floor", epsilon=1
+        )
+    with pytest.raises(LedgerError, match="cannot be reached"):
+        remote.ask(COUNT, epsilon=0.5)
 
 
 def test_dates_and_ratios_arrive_as_they_are(both: dict[str, Session]) -> None:

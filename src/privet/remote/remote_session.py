@@ -24,6 +24,7 @@ from privet.session import Session
 
 from .catalog_codec import read_catalog
 from .http_client import HttpClient, segment
+from .offline_practice import practice_session
 from .remote_ledger import NeedsServer, RemoteEngine, RemoteLedger
 from .sent_questions import sent_family, sent_hypothesis, sent_question, sent_rows, sent_value
 
@@ -139,6 +140,14 @@ class RemoteSession(Session):
     clipping = _asks("clipping", Session.clipping)
     above = _cannot(Session.above, "its secret state stays with the ledger; ask where that is")
     rolling = _cannot(Session.rolling, "ask for each block by itself")
+
+    def practice(self) -> Session:
+        """Return a session over made-up rows of the same tables, which asks the server nothing and charges nothing.
+
+        It works without a network. Tables that link to others, and views, are left out; plans, answers and
+        certificates show the version `practice: made up`.
+        """
+        return practice_session(self._catalog, self.account)
 
     def _complete(self, operation: str, method: Callable[..., Any], given: dict[str, Any], key: str | None) -> Any:
         """Return what a local method finds, after the server was asked where it finds nothing."""

@@ -176,6 +176,18 @@ def test_answers_are_found_again_after_a_restart(tmp_path: Path) -> None:
         assert spent(again) == before
 
 
+def test_a_stop_finishes_what_is_being_read(tmp_path: Path) -> None:
+    with served(tmp_path / "clinic") as world, Held(world) as held:
+        assert world.call("{d}/ask", aged(7)).status == 202
+        while not held.scans:
+            threading.Event().wait(0.01)
+        world.server.stop()
+        held.go.set()
+    with served(tmp_path / "clinic") as again:
+        entries = again.server.datasets["clinic"].ledger.entries()
+        assert [one.kind for one in entries if one.kind in ("charge", "answer", "failure")] == ["charge", "answer"]
+
+
 def test_withheld_columns_and_tables_do_not_exist_for_an_account(tmp_path: Path) -> None:
     with served(tmp_path / "clinic") as world:
         token, _ = world.server.accounts.add("ana", "analyst", tables=["visits"], withheld=["visits.note", "age"])
