@@ -92,10 +92,10 @@ class DemoOutcome:
 )
 @click.option(
     "--engine",
-    type=click.Choice(["duckdb", "postgres"]),
+    type=click.Choice(["duckdb", "postgres", "spark"]),
     default="duckdb",
     show_default=True,
-    help="Where it is asked.",
+    help="Where it is asked; Spark runs on this machine, and needs privet[spark-local] and Java.",
 )
 @click.option("--url", metavar="ADDRESS", help="For --engine postgres: a server, as a role that may create databases.")
 @json_option
@@ -156,10 +156,10 @@ def _made(place: Path, engine: str, url: str | None, *, keep: bool) -> Iterator[
     from privet.core.errors import RequestError
     from privet.demo.hospital import make_hospital
 
-    if engine == "duckdb":
+    if engine != "postgres":
         if url is not None:
             raise RequestError("--url is the server of --engine postgres; pass both, or neither")
-        yield make_hospital(place)
+        yield make_hospital(place, engine)
         return
     if url is None:
         raise RequestError("--engine postgres needs --url, such as postgresql://postgres@localhost/postgres")

@@ -212,6 +212,7 @@ def make_draft(said: Mapping[str, Any], output: Path) -> Draft:
         budget=None if said["budget"] is None else budget_from_spec(said["budget"]),
         analysts=tuple((name, budget_from_spec(budget)) for name, budget in analysts),
         url=said["url"],
+        engine=said.get("engine", "duckdb"),
     )
 
 
@@ -373,6 +374,7 @@ def _named(option: str, flag: str, example: str) -> tuple[str, str]:
     is_flag=True,
     help="Read the values of CSV files to tell numbers, dates and texts apart. Only the kinds are written.",
 )
+@click.option("--engine", type=click.Choice(["duckdb", "spark"]), default="duckdb", help="What reads the files.")
 @click.option("--output", type=click.Path(path_type=Path), default="privet.toml", show_default=True, help="The file.")
 @click.option("--force", is_flag=True, help="Replace the file if there is one.")
 @click.option("--ask/--yes", default=None, help="Ask for what is missing, or leave notes where it is to be filled in.")

@@ -56,6 +56,7 @@ class Draft:
     analysts: tuple[tuple[str, str], ...] = field(default=())
     url: str | None = None
     """The address of the server that the tables are in."""
+    engine: str = "duckdb"
 
 
 def write_draft(draft: Draft) -> str:
@@ -83,6 +84,10 @@ def _lines(draft: Draft) -> Iterator[str]:
         yield ""
         yield f"[analysts.{toml_key(name)}]"
         yield budget
+    if draft.engine != "duckdb":
+        yield ""
+        yield "[engine]"
+        yield f"kind = {toml_text(draft.engine)}"
     if not draft.analysts:
         yield ""
         yield "# Without analysts, everyone who can open this file shares the budget. To set a cap for each:"

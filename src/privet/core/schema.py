@@ -513,7 +513,7 @@ def _source(source: object) -> object:
     return source
 
 
-_PACKAGES = ("privet", "duckdb", "_duckdb", "pandas", "polars", "pyarrow")
+_PACKAGES = ("privet", "duckdb", "_duckdb", "pandas", "polars", "pyarrow", "pyspark")
 
 
 class PublicTable(Table):

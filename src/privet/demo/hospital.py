@@ -97,8 +97,8 @@ _MAKE = {
 }
 
 
-def make_hospital(folder: Path) -> Path:
-    """Return the path of the privet.toml of a hospital that is written into a folder."""
+def make_hospital(folder: Path, engine: str = "duckdb") -> Path:
+    """Return the path of the privet.toml of a hospital that is written into a folder, to be read by an engine."""
     import duckdb
 
     with duckdb.connect() as connection:
@@ -107,7 +107,8 @@ def make_hospital(folder: Path) -> Path:
             target = str(folder / f"{name}.parquet").replace("'", "''")
             connection.execute(f"COPY ({query}) TO '{target}' (FORMAT parquet)")
     declared = folder / "privet.toml"
-    declared.write_text(DECLARED, encoding="utf-8")
+    named = "" if engine == "duckdb" else f'\n[engine]\nkind = "{engine}"\n'
+    declared.write_text(DECLARED + named, encoding="utf-8")
     return declared
 
 

@@ -108,6 +108,12 @@ def _floored(bind: Bind, sql: str, function: str = "floor") -> str:
     return bind(sql, lambda x: f"CASE WHEN {x} >= {low} AND {x} < {high} THEN {function}({x}) END")
 
 
+def _truncated(bind: Bind, sql: str) -> str:
+    # a cast of 2**63, which is one too many, gives one less instead of NULL
+    low, high = double(-_EDGE), double(_EDGE)
+    return bind(sql, lambda x: f"CASE WHEN {x} >= {low} AND {x} < {high} THEN CAST({x} AS BIGINT) END")
+
+
 def _floor_double(bind: Bind, sql: str) -> str:
     """Return the largest whole double that is not above one; from 2**53 on all are whole."""
     low, high = double(-_EXACT), double(_EXACT)
@@ -179,6 +185,15 @@ def _real(form: str) -> Form:
         return _finite(bind, form.format(*numbers(several)))
 
     return method
+
+
+def _power(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    base, exponent = numbers(several)
+
+    def body(x: str, y: str) -> str:  # where others have 1, Java has no number
+        return f"CASE WHEN abs({x}) = 1D AND abs({y}) = {_INFINITY} THEN 1D ELSE pow({x}, {y}) END"
+
+    return _finite(bind, bind(base, lambda x: bind(exponent, lambda y: body(x, y))))
 
 
 def _extreme(which: str) -> Form:
@@ -518,7 +533,7 @@ FORMS: dict[str, Form] = {
     "abs": _abs,
     "floor": _rounding(_floored),
     "ceil": _rounding(lambda bind, x: _floored(bind, x, "ceil")),
-    "truncate": _rounding(lambda bind, x: _fit(x)),
+    "truncate": _rounding(_truncated),
     "round": _rounding(lambda bind, x: _floored(bind, f"({x} + 0.5D)")),
     "round_to": _round_to,
     "sign": lambda bind, name, several, safe: f"CAST(sign({several[0].sql}) AS BIGINT)",
@@ -527,7 +542,7 @@ FORMS: dict[str, Form] = {
     "log10": _real("log10({})"),
     "log2": _real("log2({})"),
     "exp": _real("exp({})"),
-    "power": _real("pow({}, {})"),
+    "power": _power,
     "least": _extreme("least"),
     "greatest": _extreme("greatest"),
     "clamp": _clamp,

@@ -142,7 +142,7 @@ def _named(error: Exception) -> str:
     condition = ""
     with contextlib.suppress(Exception):
         condition = str(error.getCondition())  # type: ignore[attr-defined]
-    return "missing" if re.search("NOT_FOUND|CATALOG|NO_SUCH|VERSION", condition) else "unreadable"
+    return "missing" if re.search("NOT_FOUND|CATALOG|NAMESPACE|NO_SUCH|VERSION", condition) else "unreadable"
 
 
 def columns_of(frame: Any, name: str, schema: Schema) -> list[str]:
