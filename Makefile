@@ -107,7 +107,7 @@ $(SITE)/.installed: pyproject.toml
 $(SPARK)/.installed: pyproject.toml
 	@test -x $(SPARK)/bin/python || $(PYTHON) -m venv $(SPARK)
 	@$(call install,$(SPARK),.[spark-local])
-	@$(SPARK)/bin/python -m pip install --quiet 'pytest>=8' 'hypothesis>=6.100'
+	@$(SPARK)/bin/python -m pip install --quiet 'pytest>=8' 'hypothesis>=6.100' 'deltalake>=1.0' 'pyiceberg[pyarrow,sql-sqlite]>=0.9'
 	@touch $@
 
 $(RUN)/python:

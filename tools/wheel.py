@@ -55,6 +55,7 @@ USES = {
     "plot": PLOT,
     "frames": FRAMES,
     "postgres": "import psycopg\n",
+    "lakes": "import deltalake, pyiceberg.table\n",
     "spark": "import pyspark.sql\nfrom privet.engines.spark import Spark\nassert Spark(remote='sc://host')\n",
     "spark-local": "import pyspark.sql\nfrom privet.engines.spark import Spark\nassert Spark()\n",
     "server": SERVER,

@@ -15,6 +15,7 @@ from privet.core.relation import tables_of
 from privet.core.schema import AUTO, DEFAULT_ROWS, MOST_EACH, PUBLIC_ROWS, ColumnFacts, Contribution, PublicTable, Table
 from privet.core.sensitivity import Neighbors
 from privet.core.unit import Link, Person, Rows, Unit, Window, unit_columns
+from privet.engines.duckdb.lakes import DeltaTable, IcebergTable
 from privet.engines.duckdb.sources import DatabaseTable
 from privet.engines.postgres.stored_tables import PostgresTable
 from privet.engines.spark.spark_sources import SparkTable
@@ -196,6 +197,10 @@ def _source(folder: Path) -> Callable[[object], object]:
         if isinstance(value, list) and value:
             return tuple(pattern(one) for one in value)
         if isinstance(value, dict):
+            if {"delta"} <= value.keys() <= {"delta", "version"}:
+                return DeltaTable(str(path_in(folder, "delta")(value["delta"])), value.get("version"))
+            if {"iceberg"} <= value.keys() <= {"iceberg", "snapshot"}:
+                return IcebergTable(str(path_in(folder, "iceberg")(value["iceberg"])), value.get("snapshot"))
             if {"spark"} <= value.keys() <= {"spark", "version"}:
                 return SparkTable(text("spark", most=1000)(value["spark"]), value.get("version"))
             known = {"database", "table", "schema"}

@@ -17,6 +17,8 @@ from privet.engines.dialects.duckdb import TYPES
 from privet.engines.scan_sql.dialect import identifier, quoted
 from privet.engines.scan_sql.row_values import physical
 
+from .lakes import DeltaTable, IcebergTable
+
 if TYPE_CHECKING:
     import duckdb
 
@@ -462,6 +464,10 @@ def _frame(name: str, source: object, schema: Schema) -> Any:
     package = type(source).__module__.split(".")[0]
     kind = type(source).__name__
     frame: Any = source
+    if isinstance(source, (DeltaTable, IcebergTable)):
+        return source.rows(name)
+    if kind == "SparkTable" or package == "pyspark":
+        raise RequestError(f"table {name!r} is in Spark, and this session's engine is DuckDB; pass engine=Spark(...)")
     if kind == "PostgresTable":
         raise RequestError(
             f"table {name!r} is in PostgreSQL, and this session's engine is DuckDB: all tables of a session have one "

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -198,6 +198,23 @@ def _made(kind: Any, place: Spark) -> tuple[Any, bool]:
 
 def _is_remote(session: Any) -> bool:
     return type(session).__module__.startswith("pyspark.sql.connect")
+
+
+@dataclass(frozen=True)
+class Tags:
+    """How what a thread runs is tagged, and interrupted by its tag: on a server by session, here by job."""
+
+    add: Callable[[str], object]
+    remove: Callable[[str], object]
+    interrupt: Callable[[str], object]
+
+
+def tags_of(session: Any) -> Tags:
+    """Return how a session tags what it runs; the tags of a session in this process reach no job of another's."""
+    if _is_remote(session):
+        return Tags(session.addTag, session.removeTag, session.interruptTag)
+    context = session.sparkContext
+    return Tags(context.addJobTag, context.removeJobTag, context.cancelJobsWithTag)
 
 
 def _silence_engine(session: Any) -> None:

@@ -34,7 +34,7 @@ from privet.engines.scan_sql.statement import Statement, write_scan
 from privet.engines.scan_sql.windows import grouped_counts
 from privet.query.shape import schema_of
 
-from .cluster import Spark, open_session
+from .cluster import Spark, Tags, open_session, tags_of
 from .spark_sources import columns_of, open_frame
 
 Result = TypeVar("Result")
@@ -177,24 +177,25 @@ class SparkEngine:
     def _run(self, sql: str, parameters: Mapping[str, list[Any]], fetch: Callable[[Any], Result]) -> Result:
         """Run one statement under a tag of its own, by which it is interrupted when its time is over."""
         tag = f"privet-{secrets.token_hex(8)}"
-        deadline = Deadline(self._seconds, partial(_interrupt, self._session, tag))
+        tags = tags_of(self._session)
+        deadline = Deadline(self._seconds, partial(_interrupt, tags, tag))
         bound = {name: bound_list(values) for name, values in parameters.items()}
         with self._free, deadline.running():
             try:
                 if self._closed:
                     raise RuntimeError
-                self._session.addTag(tag)
+                tags.add(tag)
                 try:
                     return fetch(self._session.sql(sql, args=bound or None))
                 finally:
-                    self._session.removeTag(tag)
+                    tags.remove(tag)
             except Exception:  # what Spark or its client says may quote a value
                 raise_alone(EngineError())
 
 
-def _interrupt(session: Any, tag: str) -> None:
+def _interrupt(tags: Tags, tag: str) -> None:
     with contextlib.suppress(Exception):
-        session.interruptTag(tag)
+        tags.interrupt(tag)
 
 
 def _rows(frame: Any) -> list[tuple[Any, ...]]:
