@@ -145,7 +145,7 @@ def test_where_the_server_cannot_be_asked_nothing_is_released_and_a_retry_pays_o
     wire: tuple[Wire, str, str], how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cable, through, _ = wire
-    with PostgresLedger(through, Pure(epsilon=1), timeout=Fraction(1, 2)) as ledger:
+    with PostgresLedger(through, Pure(epsilon=1), timeout=2) as ledger:
         with (
             cut_at_commit(cable, how, monkeypatch, stays=True),
             pytest.raises(Unreachable, match="cannot be asked whether entry 2"),

@@ -69,6 +69,11 @@ MUTANTS: list[Mutant] = [
         ("found != pinned.hash", "False"),
     ),
     *of(
+        "ledger.postgres.postgres_ledger:_check_never_begun",
+        PLACES,
+        ("rows.cached() is not None", "False"),
+    ),
+    *of(
         "ledger.postgres.postgres_ledger:_fill",
         PLACES,
         ("rows.hash_at(1) is not None", "False"),

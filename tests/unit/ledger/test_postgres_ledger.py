@@ -153,6 +153,22 @@ def test_a_schema_without_a_ledger_and_a_ledger_without_a_budget_are_told(ledger
         PostgresLedger(place, Pure(epsilon=1), head=f"1:{STATE}")
 
 
+def test_a_ledger_that_has_lost_every_entry_is_not_begun_again(
+    ledger_address: Callable[[], str], tmp_path: Path
+) -> None:
+    place, copied = ledger_address(), ledger_address()
+    with PostgresLedger(place, Pure(epsilon=1)) as ledger:
+        ledger.charge(TENTH, "plan", account="ana")
+        ledger.backup(copied)
+        lines = list(ledger.export())
+    for one in (place, copied):
+        postgres_server.write_behind(one, ("DELETE FROM entries", ()))
+        with pytest.raises(LedgerError, match="lost all of its entries"):
+            PostgresLedger(one, Pure(epsilon=1))
+        with pytest.raises(LedgerError, match="lost all of its entries"):
+            PostgresLedger.restore(one, lines)
+
+
 def test_rules_are_held_to_as_in_every_ledger(ledger_address: Callable[[], str]) -> None:
     place = ledger_address()
     PostgresLedger(place, Pure(epsilon=1), analysts={"ana": Pure(epsilon=Fraction(1, 2))}).close()

@@ -15,7 +15,7 @@ from privet.ledger.bookkeeping import Bookkeeping
 from privet.ledger.codec import read_head
 from privet.ledger.copies import copy_ledger, copy_rows
 from privet.ledger.entries import Time
-from privet.ledger.history import History, StoredHistory, Transaction, verify_rows
+from privet.ledger.history import History, StoredHistory, Transaction, verify_rows, write_cache
 from privet.ledger.limits import KEYS_SHARE, Clock, make_rules, read_caps, read_lines, utc_now
 
 from .ledger_tables import SYSTEM, TIMELINE, quoted_name, set_up_statements
@@ -95,7 +95,9 @@ class PostgresLedger(Bookkeeping):
                 )
                 with StoredHistory(self._postgres, clock).writing() as history:
                     if not history.state.head.number:  # or else another process was quicker
+                        _check_never_begun(history.transaction)
                         history.append(rules)
+                        write_cache(history.transaction, history.state)  # which shows that it was begun
         except BaseException:
             self._postgres.close()
             raise
@@ -187,6 +189,19 @@ def has_entries(store: PostgresStore) -> bool:
         return rows.hash_at(1) is not None
 
 
+def _check_never_begun(rows: Transaction) -> None:
+    """Raise `LedgerError` where there are no entries and a balance was cached: there were some.
+
+    Guarantee: a ledger whose entries were removed is not begun again, with its whole budget, as long as the balance
+    that was cached at its beginning is there; the role that uses the ledger cannot remove it.
+    """
+    if rows.cached() is not None:
+        raise LedgerError(
+            "the ledger has lost all of its entries; make new tables with privet ledger init, put a copy into them "
+            "and compare its head"
+        )
+
+
 def is_begun(url: str) -> bool:
     """Return whether there is a ledger at an address, with its first entry."""
     store = PostgresStore(read_address(url), _WAIT)
@@ -205,8 +220,9 @@ def _fill(address: ServerAddress, write: Callable[[History], object]) -> None:
     with closing(store), store.lock, store.writing() as rows:
         if rows.hash_at(1) is not None:
             raise LedgerError(f"there is a ledger at {address.shown} already; a copy needs tables of its own")
+        _check_never_begun(rows)
         write(History(rows, utc_now, None))
-        verify_rows(rows)
+        write_cache(rows, verify_rows(rows))
 
 
 def _as_owner(address: ServerAddress, statements: Iterable[str]) -> None:

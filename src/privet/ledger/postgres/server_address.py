@@ -50,7 +50,7 @@ class ServerAddress:
 
     def connect(self, timeout: float) -> psycopg.Connection[Any]:
         """Return a new connection in autocommit mode."""
-        seconds = min(max(2, int(timeout)), 2**31 - 1)
+        seconds = min(max(5, int(timeout)), 2**31 - 1)
         waits = {"connect_timeout": seconds, **self._options}
         connection: psycopg.Connection[Any] = load_psycopg().connect(**waits, autocommit=True)
         return connection
