@@ -170,6 +170,8 @@ class HeavyHitters(SketchTables):
         )
         paths, counts, crowding = find_codes(tallies, self.codes, self.threshold(n))
         names = [self.codes.decode(path.tobytes()) for path in paths]
+        if self.threshold(n) >= 1:  # of so few people, nothing can be told
+            names = [None] * len(names)
         known = [place for place, name in enumerate(names) if name is not None]
         used = max(1, sum(tallies.size(length) for length in range(self.levels - self._telling, self.levels)))
         collisions = crowding / (_TABLES * self.buckets * self._telling)

@@ -54,12 +54,12 @@ class LatticeLaw:
     def _along(self, confidence: float) -> float:
         """Return the quantile of |a| + |b|, no less than the distance; half a step for either axis is added."""
         a = math.exp(-1 / self.scale)
-        total, far, weight = 0.0, 0, ((1 - a) / (1 + a)) ** 2
-        while True:  # |a| + |b| = k for 4 k pairs, one for k = 0
-            total += weight * (4 * far if far else 1) * a**far
-            if total >= confidence or far > 100 * _BEYOND * self.scale + 100:
-                return far + 1.0
-            far += 1
+        low, high = 0, math.ceil(_BEYOND * self.scale) + 1
+        while low < high:
+            middle = (low + high) // 2  # |a| + |b| = k for 4 k pairs
+            beyond = 4 * a ** (middle + 1) * (1 + middle * (1 - a)) / (1 + a) ** 2
+            low, high = (low, middle) if beyond <= 1 - confidence else (middle + 1, high)
+        return low + 1.0
 
     @cached_property
     def _quarter(self) -> tuple[Floats, Floats]:

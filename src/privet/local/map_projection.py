@@ -24,6 +24,7 @@ RADIUS = 6_371_008.8
 _LEAST_RADIUS = 6_335_439.0
 """The least radius of curvature of the ellipsoid WGS 84, that of the meridian at the equator."""
 
+_FAR = 1e12
 _MOST_STRETCH = 1.5
 _ROUNDING = 1 + 1e-9
 
@@ -88,6 +89,13 @@ class MapProjection:
         far_x, far_y = self.to_metres(np.array([float(self.north), float(self.east)])).tolist()
         return Fraction(0), Fraction(0), Fraction(far_x), Fraction(far_y)
 
+    @property
+    def corners(self) -> tuple[Floats, Floats]:
+        """The least and the largest latitude and longitude."""
+        ends = (float(one) for one in (self.south, self.west, self.north, self.east))
+        south, west, north, east = ends
+        return np.array([south, west]), np.array([north, east])
+
     def to_metres(self, places: Any) -> Floats:
         """Return the points (x, y) of places (latitude, longitude), which may lie outside the box."""
         array = _pairs(places, "places", "latitude, longitude")
@@ -108,6 +116,6 @@ class MapProjection:
 
 def _pairs(given: Any, parameter: str, what: str) -> Floats:
     array = numbers_of(given)
-    if array is None or array.ndim not in (1, 2) or array.shape[-1] != 2:
+    if array is None or array.ndim not in (1, 2) or array.shape[-1] != 2 or (np.abs(array) > _FAR).any():
         raise BadValue(parameter, "something else", f"two finite numbers ({what}), or a list of such pairs")
     return np.asarray(array, dtype=np.float64)

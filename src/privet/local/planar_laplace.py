@@ -168,11 +168,12 @@ class PlanarLaplace(Randomizer):
             pair = "x, y" if self.projection is None else "latitude, longitude"
             raise BadValue(parameter, "something else", f"two finite numbers ({pair}), or a list of such pairs")
         if self.projection is not None:
-            array = self.projection.to_metres(array)
+            array = self.projection.to_metres(np.clip(array, *self.projection.corners))
         found = np.zeros(array.shape[:-1], dtype=[("f0", np.int64), ("f1", np.int64)])
         for axis in range(2):
-            low, most = float(self.box[axis]), self._steps[axis]
-            found[f"f{axis}"] = np.clip(np.rint((array[..., axis] - low) / float(self.step)), 0, most)
+            low, high, most = float(self.box[axis]), float(self.box[axis + 2]), self._steps[axis]
+            inside = np.clip(array[..., axis], low, high)  # first: differences of huge numbers overflow
+            found[f"f{axis}"] = np.clip(np.rint((inside - low) / float(self.step)), 0, most)
         return found
 
     def _randomise(self, answers: Any, ids: Words) -> Bytes:

@@ -247,6 +247,16 @@ def test_nothing_is_found_where_nothing_is_common() -> None:
     assert "5,000 randomised reports" in repr(server.estimate())
 
 
+@pytest.mark.parametrize("n", [1, 2, 20])
+def test_nothing_is_found_among_a_few_people(n: int) -> None:
+    """Where even everyone's string would be below the threshold, noise must not be listed."""
+    oracle = local.HeavyHitters(epsilon=0.01, length=2, alphabet="ab")
+    assert oracle.threshold(n) > 1
+    server = oracle.server()
+    server.add(oracle.client.reports(["ab"] * n))
+    assert len(server.estimate()) == 0
+
+
 @pytest.mark.parametrize("answer", [None, 3, b"tea", "TEA", "teas and more", ["tea", 3], [["tea"]], object()])
 def test_answers_that_are_no_strings_of_the_survey_are_refused_without_being_quoted(answer: Any) -> None:
     oracle = local.HeavyHitters(epsilon=1, length=4, alphabet=LETTERS)

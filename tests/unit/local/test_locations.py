@@ -145,6 +145,15 @@ def test_the_root_is_compared_to_the_last_bit(point: tuple[int, int]) -> None:
         assert bool(sampler.keeps(np.array([point]), source)[0]) is kept
 
 
+@pytest.mark.parametrize("scale", [0.2, 1.0, 7.5])
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.999])
+def test_the_radius_along_both_axes_is_the_least_that_holds(scale: float, level: float) -> None:
+    a = math.exp(-1 / scale)
+    odds = [((1 - a) / (1 + a)) ** 2 * (4 * k if k else 1) * a**k for k in range(600)]
+    least = next(k for k in range(600) if sum(odds[: k + 1]) >= level)
+    assert LatticeLaw("manhattan", scale).error(level) == least + 1
+
+
 def test_wide_laws_agree_with_the_plane() -> None:
     """Just below the width from which on sums are those of the plane, both ways agree."""
     narrow, wide = LatticeLaw("euclidean", 19.999), LatticeLaw("euclidean", 20.0)
@@ -197,6 +206,9 @@ def test_means_of_coordinates_are_near_the_truth() -> None:
 
 def test_places_outside_the_box_count_as_its_nearest_point() -> None:
     oracle = places()
+    assert oracle._read([(1e308, -1e308)]).tolist() == [(200, 0)]
+    map_ = local.PlanarLaplace(local.MapProjection(*TOWN), radius=500, epsilon=1)
+    assert map_._read([(1e308, -1e308)]).tolist() == map_._read([(52.7, 13.1)]).tolist()
     assert oracle._read([(-50, 9000), (31, 29)]).tolist() == [(0, 100), (2, 1)]
     for bad in (3, (1,), (1, 2, 3), ("a", 2), None, (math.nan, 1), [[(1, 2)]]):
         with pytest.raises(BadValue):
@@ -317,6 +329,8 @@ def test_boxes_that_no_projection_serves_are_refused(box: Any, name: str) -> Non
     assert refused.value.parameter == name
     with pytest.raises(BadValue):
         local.MapProjection(*TOWN).to_metres("here")
+    with pytest.raises(BadValue):
+        local.MapProjection(*TOWN).to_metres((1e308, 13))
     with pytest.raises(BadParameter):
         local.PlanarLaplace(local.MapProjection(*TOWN), radius=500, epsilon=2, step=0.001)
     with pytest.raises(BadParameter):
