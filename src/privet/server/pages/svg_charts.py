@@ -13,7 +13,7 @@ from html import escape
 from typing import Any
 
 MOST_BARS = 60
-_WIDTH, _BAR, _GAP, _TOP, _BOTTOM, _RIGHT = 640, 18, 8, 8, 26, 14
+_WIDTH, _BAR, _GAP, _TOP, _BOTTOM, _RIGHT = 480, 18, 8, 8, 26, 14
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def _opened(height: float, title: str, invented: bool) -> list[str]:
 
 def _bars(points: Sequence[ChartPoint], title: str, invented: bool) -> str:
     low, high = _ends(points)
-    left = min(250, 18 + 9 * max(len(one.label) for one in points))
+    left = min(200, 18 + 9 * max(len(one.label) for one in points))
     height = _TOP + len(points) * (_BAR + _GAP) + _BOTTOM
     scale = (_WIDTH - left - _RIGHT) / (high - low)
 
@@ -83,7 +83,7 @@ def _bars(points: Sequence[ChartPoint], title: str, invented: bool) -> str:
         top = _TOP + row * (_BAR + _GAP)
         middle = top + _BAR / 2
         start, end = sorted((x(0), x(one.value)))
-        label = one.label if len(one.label) <= 26 else one.label[:25] + "…"
+        label = one.label if len(one.label) <= 22 else one.label[:21] + "…"
         parts.append(f'<text x="{left - 8}" y="{middle + 4}" text-anchor="end">{escape(label)}</text>')
         parts.append(f'<rect class="bar" x="{start}" y="{top}" width="{max(end - start, 0):.1f}" height="{_BAR}"/>')
         parts.append(f'<line class="whisker" x1="{x(one.low)}" x2="{x(one.high)}" y1="{middle}" y2="{middle}"/>')
