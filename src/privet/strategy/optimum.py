@@ -38,6 +38,7 @@ from .workloads import (
     MOST_CELLS,
     MOST_DENSE,
     MarginalWorkload,
+    MatrixWorkload,
     ProductWorkload,
     Workload,
     check_dense,
@@ -143,6 +144,7 @@ def optimize(
     noise = read_measure(measure)
     effort = cast(Effort, choice(effort, "effort", get_args(Effort)))
     told = read_progress(progress)
+    _check_entries(workload)
     tried: list[_Rated] = []
     for found in _candidates(workload, noise, effort, told):
         tried.append(found if isinstance(found, _Rated) else _rated(found, workload))
@@ -157,6 +159,23 @@ def optimize(
     if gained:
         told(f"{best.name}: {gained:.2%} less error than {before.name}, which takes no optimisation")
     return Optimized(best.strategy, best.rmse, table, gained)
+
+
+_LARGEST, _SMALLEST = 2.0**300, 2.0**-300
+
+
+def _check_entries(workload: Workload) -> None:
+    """Refuse matrices whose squares leave the range of doubles."""
+    if isinstance(workload, MatrixWorkload):
+        largest = float(np.abs(workload.matrix).max())
+        if largest and not _SMALLEST <= largest <= _LARGEST:
+            raise RequestError(
+                f"the largest coefficient of the queries is {largest:.3g}, and squares of such numbers are no doubles; "
+                f"scale the queries so that it is near 1"
+            )
+    for name in ("factors", "parts"):
+        for part in getattr(workload, name, ()):
+            _check_entries(part)
 
 
 @dataclass(frozen=True)
@@ -276,7 +295,7 @@ def _direct(workload: Workload, noise: Noise) -> Iterator[MatrixStrategy]:
     if workload.queries * workload.cells > _DIRECT or workload.cells > 1024:
         return
     rows = workload.rows()
-    if (np.rint(rows) != rows).any():
+    if (np.rint(rows) != rows).any() or np.abs(rows).max() >= 2**31:
         return
     yield workload_strategy(workload, measure=noise)
     if 2 <= workload.queries <= 64 and workload.queries & (workload.queries - 1) == 0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -113,3 +114,13 @@ def test_all_ranges_are_listed_once_each() -> None:
 def test_bad_workloads_are_refused_with_what_to_do(make: object, says: str) -> None:
     with pytest.raises(RequestError, match=says):
         make()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("measure", ["pure", "gaussian"])
+def test_coefficients_beyond_doubles_are_refused_and_large_ones_are_not(measure: Any) -> None:
+    for rows in ([[1e-300, 0]], [[1e300, 1]], [[1e200, 1e-200]]):
+        for asked in (strategy.matrix(rows), strategy.product(strategy.matrix(rows), strategy.total(2))):
+            with pytest.raises(RequestError, match="scale the queries"):
+                strategy.optimize(asked, measure=measure)
+    large = strategy.optimize(strategy.matrix([[2.0**40, 0], [0, 1]]), measure=measure)
+    assert large.rmse >= 2**40 * 0.7
