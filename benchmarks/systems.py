@@ -55,6 +55,7 @@ SYSTEMS = {
         System("multi_freq_ldpy", packages=("multi-freq-ldpy==0.2.5", "xxhash<4")),
         System("numpy"),
         System("duckdb"),
+        System("postgres"),
     )
 }
 

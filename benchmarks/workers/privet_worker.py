@@ -9,6 +9,7 @@ from typing import Any
 from privet_audits import AUDITS
 from privet_ledger import LEDGER
 from privet_local import LOCAL
+from privet_postgres import IN_POSTGRES
 from privet_queries import QUERIES
 from privet_shared_ledger import SHARED_LEDGER
 from serve import importing, serve
@@ -150,6 +151,7 @@ if __name__ == "__main__":
             **QUERIES,
             **LEDGER,
             **SHARED_LEDGER,
+            **IN_POSTGRES,
             **AUDITS,
             **STRATEGIES,
             **LOCAL,
