@@ -17,7 +17,7 @@ from postgres_world import PostgresWorld, with_source
 from privet.core import schema
 from privet.core.errors import RequestError, Unsupported
 from privet.core.expression import Call, ColumnRef
-from privet.core.scan import Discovery, GroupKey, Largest, Near, Norm, Once, Scan, Sizes, Truncate
+from privet.core.scan import Discovery, GroupKey, Largest, Near, Norm, Once, Scan, Sizes, Sum, Truncate
 from privet.core.unit import Person, Rows
 from privet.engines.duckdb.engine import DuckDB
 from privet.engines.postgres.postgres_engine import PostgresEngine
@@ -236,3 +236,33 @@ def test_cells_are_compared_together_with_nulls_as_values(kept, rows, cells):
     scan = Scan("t", facts, None, keys, (COUNT,), Norm(1, 4, SHIFT), cells=tuple(dict.fromkeys(cells)))
     engine.check(scan)
     assert without_nothing(answer(engine, scan)) == without_nothing(answer(oracle, scan))
+
+
+@pytest.mark.parametrize("step", [Fraction(3), Fraction(64), Fraction(10, 3)])
+def test_numbers_next_to_nothing_lie_at_zero_on_a_coarse_grid(kept, step):
+    """Divided by a step above 1, the least doubles become 0, on which the server would raise."""
+    values = [5e-324, -5e-324, 1e-320, 2.5e-308, -1e-310, 0.0, 2.0, -2.0, 1e9]
+    rows = [dict.fromkeys(COLUMNS) | {"who": 1, "age": 1, "free": value} for value in values]
+    engine, oracle = kept.filled(rows, Rows())
+    facts = schema.Schema(unit=Rows(), columns=COLUMNS)
+    scan = Scan("t", facts, None, (), (Sum(ColumnRef("free"), -9, 9, step=step), COUNT), Once())
+    assert answer(engine, scan) == answer(oracle, scan)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("limit", [1, 2, 5, 9, 30])
+def test_a_unit_weighs_by_all_of_its_cells(kept, order, limit):
+    """One unit with one row in each of several cells, one with many rows in one cell, and one with both."""
+    of_units = {1: {"s0": 1, "s1": 1, "s2": 1, "s3": 1}, 2: {"s0": 7}, 3: {"s0": 4, "s1": 2, "s2": 1}, 4: {"s1": 1}}
+    rows = [
+        dict.fromkeys(COLUMNS) | {"who": who, "shop": shop, "age": 1, "pay": 2.5}
+        for who, cells in of_units.items()
+        for shop, count in cells.items()
+        for _ in range(count)
+    ]
+    engine, oracle = kept.filled(rows, Person("who"))
+    facts = schema.Schema(unit=Person("who"), columns=COLUMNS)
+    pay = Sum(ColumnRef("pay"), -50, 1000, step=Fraction(1, 100))
+    for sums in ((COUNT,), (COUNT, pay), (COUNT, pay, COUNT, pay, pay)):
+        scan = Scan("t", facts, None, (SHOP,), sums, Norm(order, limit, SHIFT))
+        assert answer(engine, scan) == answer(oracle, scan)

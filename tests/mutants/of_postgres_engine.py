@@ -26,11 +26,6 @@ MUTANTS: list[Mutant] = [
     ),
     *of("execution.executor:Executor._snapshot", BAD, ("isinstance(self.engine, TakesSnapshots)", "False")),
     *of(
-        "engines.postgres.postgres_engine:PostgresEngine._transaction",
-        BAD,
-        ("if held[0].broken: ...", "if False: ..."),
-    ),
-    *of(
         "engines.postgres.postgres_engine:role_problems",
         BAD,
         ("superuser or bypass or creates", "False"),
