@@ -107,8 +107,8 @@ MUTANTS: list[Mutant] = [
         "engines.scan_sql.row_values:_with_root",
         "unit/engines/test_weights.py conformance/test_engines.py laws/test_scan_sensitivity.py",
         (
-            "f\"SELECT {dialect.all_but('e', of)}, e - {low} + {high} AS {name} FROM {dialect.nested(guess)}\"",
-            "f\"SELECT {dialect.all_but('e', of)}, e + 1 AS {name} FROM {dialect.nested(guess)}\"",
+            "f\"SELECT {dialect.all_but('e', of)}, e - {low} + {high} AS {name} FROM {dialect.computed(guess)}\"",
+            "f\"SELECT {dialect.all_but('e', of)}, e + 1 AS {name} FROM {dialect.computed(guess)}\"",
         ),
     ),
     *of(
