@@ -9,19 +9,24 @@ import http.client
 import json
 import os
 import random
+import signal
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from privet.config.reading import read_config
+from privet.config.sessions import existing_ledger
 from privet.core.budget import Pure
 from privet.demo.hospital import DECLARED as HOSPITAL
 from privet.demo.hospital import make_hospital
 from privet.ledger.entries import Answered, Charged
-from privet.server.listening import ServerOptions, running_server
-from privet.server.throttle import ServerLimits
 from served import add_tokens, write_world
 
 SOAK = bool(os.environ.get("PRIVET_SOAK"))
@@ -59,6 +64,24 @@ class Seen:
     def add(self, name: str) -> None:
         with self.lock:
             self.statuses[name] += 1
+
+
+@contextmanager
+def serving(config: Path) -> Iterator[int]:
+    """Run `privet serve` as a custodian does, and return its port; it is told to stop in the end, and stops."""
+    words = ["serve", f"clinic={config}", "--port", "0", "--json"]
+    command = [sys.executable, "-c", "from privet.cli import main; main()", *words]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        assert server.stdout is not None
+        yield int(json.loads(server.stdout.readline())["urls"][0].rpartition(":")[2])
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(120) == 0
+    finally:
+        server.kill()
+        server.wait(60)
+        if server.stdout is not None:
+            server.stdout.close()
 
 
 class Analyst:
@@ -113,11 +136,8 @@ def test_fifty_analysts_overspend_nothing_and_every_answer_has_its_charge(tmp_pa
     with (folder / "privet.toml").open("a") as file:
         file.write(f"{accounts}\n[engine]\ntime_step = {1 if SOAK else 0.1}\n")
     tokens = add_tokens(folder, dict.fromkeys(ANALYSTS, "analyst"))
-    limits = ServerLimits(rate=1000, burst=1000, in_flight=4, queue=60)
     seen = Seen()
-    options = ServerOptions({"clinic": folder / "privet.toml"}, port=0, limits=limits)
-    with running_server(options) as server:
-        port = int(server.urls[0].rpartition(":")[2])
+    with serving(folder / "privet.toml") as port:
         until = time.monotonic() + SECONDS
         threads = [
             threading.Thread(target=Analyst(port, name, token, seen).work, args=(until,))
@@ -127,7 +147,7 @@ def test_fifty_analysts_overspend_nothing_and_every_answer_has_its_charge(tmp_pa
             one.start()
         for one in threads:
             one.join(SECONDS + 300)
-        ledger = server.datasets["clinic"].ledger
+    with existing_ledger(read_config(folder / "privet.toml")) as ledger:
         ledger.verify()
         entries = ledger.entries()
         assert ledger.budget_of(None) == Pure(epsilon=ALL)

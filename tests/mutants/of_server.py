@@ -62,6 +62,17 @@ MUTANTS = [
     ),
     *of("server.token_store:_hash", ACCOUNTS, ("hashlib.sha256(token.encode()).digest()", "token.encode()")),
     *of(
+        "server.analyst_api:ask_operation",
+        f"{ATTACKS} {ADMISSION}",
+        ("float(dataset.config.engine.time_step or call.state.limits.time_step)", "1e-9"),
+        ("_identifier(call, name, moment)", '"same"'),
+    ),
+    *of(
+        "remote.offline_practice:_table",
+        REMOTE,
+        ("replace(schema, contents=None, version=VERSION)", "replace(schema, contents=None)"),
+    ),
+    *of(
         "server.analyst_api:own_certificate",
         ATTACKS,
         ("ledger.entry(number).account != call.identity.name", "False"),
