@@ -12,7 +12,7 @@ from privet.core.event import Event
 from privet.ledger.memory import MemoryLedger
 from privet.mechanisms import GaussianEvent, LaplaceEvent
 
-LAPLACE, GAUSS = LaplaceEvent(sensitivity=1, scale=2), GaussianEvent(sensitivity_squared=1, sigma_squared=9)
+LAPLACE, GAUSS = LaplaceEvent(sensitivity=1, scale=2), GaussianEvent(sensitivity_squared=1, sigma_squared=100)
 
 
 @pytest.mark.parametrize(
