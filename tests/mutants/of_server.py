@@ -80,7 +80,10 @@ MUTANTS = [
     *of(
         "server.analyst_api:own_history",
         ATTACKS,
-        ("account=call.identity.name", "account=None"),
+        (
+            "call.dataset.ledger.entries(after=after, limit=max(1, limit), account=call.identity.name)",
+            "call.dataset.ledger.entries(after=after, limit=max(1, limit))",
+        ),
     ),
     *of(
         "server.job_queue:Job.finish",
