@@ -37,7 +37,7 @@ MUTANTS = [
         "server.http_call:_read_body",
         ATTACKS,
         ("size > limits.body", "False"),
-        ("asyncio.timeout(limits.body_seconds)", "asyncio.timeout(20)"),
+        ("asyncio.timeout(limits.body_seconds)", "asyncio.timeout(90)"),
     ),
     *of(
         "server.browser_login:CookieSigner.check_own_page",
