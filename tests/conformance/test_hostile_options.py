@@ -105,6 +105,7 @@ EXAMPLES = {
     "first": "A",
     "second": "B",
     "formula": "age ~ ward",
+    "tests": "mean age --equals 40",
     "condition": "age > 50",
     "when": "0.6",
     "people": "100",

@@ -367,7 +367,7 @@ def proportions_command(
     help="Bound the chance of any false rejection, or the expected share of them.",
 )
 @click.option("--level", type=number, default="0.05", show_default=True, help="The error level of all tests together.")
-@click.option("--weight", "weights", multiple=True, type=counting_number, help="Shares of the cost, in order.")
+@click.option("--weight", multiple=True, type=counting_number, help="Shares of the cost, in order.")
 @partial(
     with_options,
     options=charge_options(
@@ -381,7 +381,7 @@ def family_command(
     tests: tuple[str, ...],
     method: Any,
     level: Any,
-    weights: tuple[int, ...],
+    weight: tuple[int, ...],
     epsilon: Any,
     rho: Any,
     where: str | None,
@@ -402,7 +402,7 @@ def family_command(
     from privet.study.family import Family, plan_family
 
     hypotheses = tuple(_hypothesis(one, table) for one in tests)
-    family = Family(hypotheses, method=method, level=level, weights=weights or None)
+    family = Family(hypotheses, method=method, level=level, weights=weight or None)
 
     def run(session: Session) -> FamilyOfFindings:
         rows = rows_of(session, table, where)
