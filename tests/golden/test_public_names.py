@@ -207,7 +207,9 @@ def errors() -> dict[str, Any]:
     def kinds(kind: type[privet.PrivetError]) -> Iterator[type[privet.PrivetError]]:
         yield kind
         for one in kind.__subclasses__():
-            if one.__module__.startswith("privet."):
+            home = sys.modules[one.__module__]
+            # the database API joins classes at run time, each of which is named as one of its two
+            if one.__module__.startswith("privet.") and getattr(home, one.__qualname__, None) is one:
                 yield from kinds(one)
 
     listed = {one.__name__: one for one in kinds(privet.PrivetError)}
