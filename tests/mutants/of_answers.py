@@ -474,7 +474,7 @@ MUTANTS: list[Mutant] = [
         ("flat.get(inner, 0.0) + factor * times", "factor * times"),
     ),
     *of(
-        "results.origins:Intervals._noises",
+        "results.origins:Intervals.add_noises",
         "unit/test_several_releases.py::test_keys_in_another_order_are_the_same_noise",
         ("before + factor * times", "factor * times"),
     ),
@@ -486,7 +486,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "results.origins:Intervals._total",
         "statistical/test_released_rows_coverage.py::test_intervals_over_several_rows_hold_as_often_as_they_say",
-        ("self._half_width(list(noises.values()), share)", "self._half_width(list(noises.values())[:1], share)"),
+        ("self.half_width_of(list(noises.values()), share)", "self.half_width_of(list(noises.values())[:1], share)"),
     ),
     *of(
         "results.over_rows:_aggregate",
