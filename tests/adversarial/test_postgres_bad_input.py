@@ -311,7 +311,7 @@ def _kill_when_scanning(server: PostgresServer, world: PostgresWorld) -> None:
 
 
 def test_a_scan_that_takes_too_long_says_nothing_of_its_rows(world, visits):
-    with session_of(world, visits, timeout=0.2) as session:
+    with session_of(world, visits, timeout=3) as session:
         world.owner.execute(f'BEGIN; LOCK TABLE "{visits.source.name}" IN ACCESS EXCLUSIVE MODE')
         try:
             with pytest.raises(EngineError) as failed:
