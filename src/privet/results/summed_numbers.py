@@ -23,7 +23,7 @@ from .origins import Intervals, Leaf, Origin, WeightedSum
 Noises = dict[Hashable, tuple[Law, float]]
 """Independent noises by what tells them apart: the law of each, and how many times it counts."""
 
-_LEAST_TAIL = 1e-12
+_LEAST_TAIL, _MOST_TAIL = 1e-12, 0.999
 _STEPS = 60
 
 
@@ -142,7 +142,9 @@ class _LawOfSum:
         """
         if value <= 0:
             return 1.0 - self.above(-value) if value < 0 else 0.5 if not math.isnan(value) else 1.0
-        low, high = math.log(_LEAST_TAIL), 0.0
+        if self.half_width(_MOST_TAIL)[0] >= value:
+            return 0.5
+        low, high = math.log(_LEAST_TAIL), math.log(_MOST_TAIL)
         for _ in range(_STEPS):
             middle = (low + high) / 2
             if self.half_width(math.exp(middle))[0] > value:
