@@ -267,6 +267,7 @@ MUTANTS: list[Mutant] = [
         LOCATIONS,
         ("1 / (self.rate * self.step)", "1 / (2 * self.rate * self.step)"),
     ),
+    *of("local.planar_laplace:PlanarLaplace.variance", LOCATIONS, ("float(self.step) ** 2", "float(self.step)")),
     *of(
         "local.lattice_law:LatticeLaw.variance",
         LOCATIONS,

@@ -67,6 +67,7 @@ MUTANTS: list[Mutant] = [
         "engines.dialects.postgres:PostgresDialect.grid",
         SCANS,
         ("factor < 1 if not scale.divides else factor > 1", "False"),
+        ("double(0.5)", "double(0)"),
     ),
     *of(
         "engines.scan_sql.statement:Writer._norm_by_window",

@@ -71,6 +71,7 @@ MUTANTS = [
         "remote.offline_practice:_table",
         REMOTE,
         ("replace(schema, contents=None, version=VERSION)", "replace(schema, contents=None)"),
+        ("None if file is None else str(file)", "None"),
     ),
     *of(
         "server.analyst_api:own_certificate",

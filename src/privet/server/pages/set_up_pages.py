@@ -16,7 +16,7 @@ from starlette.responses import Response
 
 from privet.config.draft import Draft, DraftColumn, DraftTable, toml_list, toml_text, write_draft
 from privet.config.sessions import practice
-from privet.core.errors import PrivetError, RequestError
+from privet.core.errors import PrivetError, RequestError, raise_alone
 from privet.server.custodian_api import CUSTODIAN
 from privet.server.http_call import ApiRoute, HttpCall
 
@@ -124,7 +124,7 @@ def _declared(body: Mapping[str, Any], place: int) -> str | None:
         try:
             low, high = (datetime.datetime.fromisoformat(one).isoformat() for one in (low, high))
         except ValueError:
-            raise RequestError(f"{name}: bounds are dates, such as 2025-01-01 and 2025-12-31") from None
+            raise_alone(RequestError(f"{name}: bounds are dates, such as 2025-01-01 and 2025-12-31"))
         low, high = (low[:10], high[:10]) if kind == "date" else (low, high)
     else:
         raise RequestError(f"{name}: {kind} takes no bounds; for text, list its public values")
