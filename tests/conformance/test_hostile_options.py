@@ -1,8 +1,9 @@
 """Every argument and option of every command, found in the parser, given hostile texts.
 
-What is allowed: an answer, or a refusal with a status of 2 (3 where the budget says no, 5 where the ledger does) and a
-message on standard error that names the option. Never a status of 70, never a traceback, and no number out of what is
-no number in ASCII digits. A fixed tenth of the trials runs always, and all of them with `PRIVET_SOAK`.
+What is allowed: an answer, or a refusal with a status of 2 (3 where the budget says no, 5 where the ledger does, 6
+where there is no such token) and a message on standard error that names the option. Never a status of 70, never a
+traceback, and no number out of what is no number in ASCII digits. A fixed tenth of the trials runs always, and all of
+them with `PRIVET_SOAK`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import shutil
 import sys
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
@@ -26,6 +27,8 @@ from hostile_examples import ROWS, TOML
 
 from privet import survey
 from privet.cli import main
+from privet.server import structured_logs
+from privet.server.listening import PrivetServer
 
 SOAK = bool(os.environ.get("PRIVET_SOAK"))
 SECONDS = 0.3
@@ -262,9 +265,16 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def place(world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Work in a copy of the world, which a command may change."""
+    """Work in a copy of the world, which a command may change; a server stops as soon as it listens."""
     shutil.copytree(world, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
+    run = PrivetServer.run
+
+    def run_briefly(server: PrivetServer, *, signals: bool, started: Callable[[], object]) -> None:
+        run(server, started=lambda: (started(), server.stop()))
+
+    monkeypatch.setattr(PrivetServer, "run", run_briefly)
+    monkeypatch.setattr(structured_logs, "log_to_stderr", lambda: None)
     return tmp_path
 
 
@@ -304,7 +314,7 @@ def is_number(parameter: click.Parameter) -> bool:
 def fault(parameter: click.Parameter, text: str, result: Result, seconds: float) -> str | None:
     """Return what is wrong with how a command ended."""
     told = result.stderr
-    if result.exit_code not in (0, 1, 2, 3, 5):
+    if result.exit_code not in (0, 1, 2, 3, 5, 6):
         return f"status {result.exit_code}: {told[:200]}"
     if "Traceback" in told or (result.exception is not None and not isinstance(result.exception, SystemExit)):
         return f"raised {result.exception!r}"

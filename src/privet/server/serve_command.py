@@ -11,6 +11,8 @@ import click
 
 from privet.core.errors import RequestError, raise_alone
 
+from .whole_numbers import WholeRange
+
 
 def _named(given: tuple[str, ...]) -> dict[str, Path]:
     """Return the files by the names of their data sets: NAME=PATH, or the name of the folder."""
@@ -28,8 +30,8 @@ def _named(given: tuple[str, ...]) -> dict[str, Path]:
 @click.command("serve")
 @click.argument("configs", nargs=-1, metavar="[NAME=]PRIVET.TOML...")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Where analysts reach the server.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8443, show_default=True, help="The analysts' port.")
-@click.option("--custodian-port", type=click.IntRange(0, 65535), help="Serve custodian and auditor on this port.")
+@click.option("--port", type=WholeRange(0, 65535), default=8443, show_default=True, help="The analysts' port.")
+@click.option("--custodian-port", type=WholeRange(0, 65535), help="Serve custodian and auditor on this port.")
 @click.option("--custodian-host", default="127.0.0.1", show_default=True, help="Where they reach it.")
 @click.option("--tls-cert", type=click.Path(path_type=Path), help="The certificate chain, as PEM.")
 @click.option("--tls-key", type=click.Path(path_type=Path), help="The certificate's key, as PEM.")

@@ -18,6 +18,7 @@ from privet.core.errors import BadParameter, RequestError, UnknownName
 from .browser_login import rotate_key
 from .identity import ROLES
 from .token_store import TokenFacts, TokenStore
+from .whole_numbers import WholeRange
 
 ACTOR = "command line"
 
@@ -73,7 +74,7 @@ def command() -> None:
 )
 @click.option("--table", "tables", multiple=True, help="A table that it may ask about. [default: all] Repeatable.")
 @click.option("--withhold", "withheld", multiple=True, metavar="TABLE.COLUMN", help="A column that it does not see.")
-@click.option("--days", type=click.IntRange(1, 36500), help="How long it is valid. [default: until it is revoked]")
+@click.option("--days", type=WholeRange(1, 36500), help="How long it is valid. [default: until it is revoked]")
 @_options
 def add_command(
     name: str,
@@ -153,7 +154,7 @@ def _line(one: TokenFacts) -> str:
 
 
 @command.command("revoke")
-@click.argument("number", type=click.IntRange(1))
+@click.argument("number", type=WholeRange(1))
 @_options
 def revoke_command(number: int, config: Path, accounts: Path | None, as_json: bool) -> None:
     """Revoke a token for good, by its NUMBER; log-ins by it end at once.
