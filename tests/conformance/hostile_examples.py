@@ -999,6 +999,19 @@ OWN: dict[str, tuple[Make, ...]] = {
     **{f"{name}.password_file": (lambda: Path("password"),) for name in ("config.EngineLimits", "privet.Postgres")},
     **{f"{name}.work_mem": (lambda: "64MB",) for name in ("config.EngineLimits", "privet.Postgres")},
     "config.EngineLimits.kind": (lambda: "spark",),
+    "lakes.DeltaTable.path": (lambda: "lake/visits",),
+    "lakes.DeltaTable.version": (lambda: 3,),
+    "lakes.IcebergTable.metadata": (lambda: "lake/visits/metadata/v3.metadata.json",),
+    "lakes.IcebergTable.snapshot": (lambda: 3,),
+    "spark.Spark.remote": (lambda: "sc://host",),
+    "spark.Spark.session": (lambda: None,),
+    "spark.SparkTable.name": (lambda: "lake.clinic.visits",),
+    "spark.SparkTable.version": (lambda: 3,),
+    **{
+        f"{ledger}.note_act.{name}": (lambda example=example: example,)  # type: ignore[misc]
+        for ledger in ("MemoryLedger", "SqliteLedger")
+        for name, example in {"act": "log-in", "actor": "carol", "role": "custodian", "note": "by token"}.items()
+    },
     "config.EngineLimits.remote": (lambda: "sc://host",),
     "privet.Blocks.column": (lambda: "ward",),
     "privet.Blocks.edges": (lambda: [0, 5, 9],),

@@ -94,7 +94,8 @@ INSIDE = {
         "weights", "without_rows",
     },
     "TableDescription": {"draw"},
-    "Postgres": {"over"},
+    **{name: {"over"} for name in ("Postgres", "Spark")},
+    **{name: {"rows"} for name in ("DeltaTable", "IcebergTable")},
     "Progress": {"differs"},
     "PostgresLedger": set(dir(Bookkeeping)) - {"backup"},  # tried on ledgers in memory and in files
     **{name: {"question", "check", "check_plan", "conclude"} for name in ("Hypothesis", *privet.study.__all__)},

@@ -122,7 +122,7 @@ class Administration:
         """Record in the chain who did what besides spending, such as a log-in. It changes no balance."""
         if account is not None:
             read_name(account, "account")
-        if note:
+        if not isinstance(note, str) or note:
             read_name(note, "note")
         record = Acted(read_name(actor, "actor"), read_name(role, "role"), read_name(act, "act"), account, note)
         with self._history.writing() as history:

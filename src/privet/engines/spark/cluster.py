@@ -94,6 +94,10 @@ class Spark:
             read_remote(self.remote)
         if self.remote is not None and self.session is not None:
             raise RequestError("pass an address as remote= or a SparkSession as session=, not both")
+        if self.session is not None and not any(
+            one.__module__.split(".")[0] == "pyspark" for one in type(self.session).mro()
+        ):
+            raise BadParameter("session", type(self.session).__name__, "a SparkSession")
         read_seconds(self.timeout, "timeout")
         whole(self.scans, "scans", least=1, most=MOST_SCANS)
 
