@@ -80,8 +80,9 @@ def signature(function: Any) -> inspect.Signature:
         return inspect.Signature()
 
 
-FOR_AUTHORS = {"extending.md"}
-"""Pages for authors of engines, ledgers, mechanisms and the rest; `privet.testing` checks what they add."""
+FOR_AUTHORS = {"extending.md", "server.md"}
+"""Pages for authors of engines, ledgers, mechanisms and the rest, for which `privet.testing` checks what they add; and
+the server's, whose example starts one within its own process, where readers have the command `privet serve`."""
 
 
 _OF_SUMS = {
