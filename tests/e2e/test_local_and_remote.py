@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import privet
+from privet import dbapi
 from privet.core.errors import AccessError, BudgetExceeded, LedgerError, RequestError, Unsupported
 from privet.remote.remote_session import RemoteSession
 from privet.session import Session
@@ -162,6 +163,15 @@ def test_a_refusal_over_a_server_is_the_local_one(both: dict[str, Session], name
         assert session.remaining() == before
         told[place] = type(refused.value), refused.value.to_dict()
     assert told["remote"] == told["local"]
+
+
+def test_errors_of_the_database_api_do_not_stand_in_for_those_of_a_server(both: dict[str, Session]) -> None:
+    with pytest.raises(dbapi.Error) as joined:
+        dbapi.connect(both["local"]).cursor().execute(COUNT, epsilon=1000)
+    assert isinstance(joined.value, BudgetExceeded)
+    with pytest.raises(BudgetExceeded) as refused:
+        both["remote"].ask(COUNT, epsilon=1000)
+    assert type(refused.value) is BudgetExceeded
 
 
 def test_over_budget_over_a_server_says_what_fits(both: dict[str, Session]) -> None:

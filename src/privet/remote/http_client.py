@@ -8,7 +8,7 @@ import json
 import ssl
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -22,17 +22,12 @@ _PATIENCE = 120
 """Seconds for which a busy server is asked again."""
 
 
-def _every(kind: type[PrivetError]) -> Iterator[type[PrivetError]]:
-    yield kind
-    for one in kind.__subclasses__():
-        yield from _every(one)
-
-
 def read_error(told: Any, status: int) -> PrivetError:
     """Return the error that a server told of, with its fields."""
     if not isinstance(told, dict) or not isinstance(told.get("message"), str):
         return LedgerError(f"the server answered with HTTP status {status}, and not as a server of Privet does")
-    kinds = {one.code: one for one in _every(PrivetError) if one.__module__ == errors.__name__}
+    listed = (one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, PrivetError))
+    kinds = {one.code: one for one in listed}
     kind = kinds.get(str(told.get("code")), kinds.get(str(told.get("code")).partition(".")[0], PrivetError))
     found = kind.__new__(kind, told["message"])
     fields = {name: value for name, value in told.items() if name not in ("code", "message") and name.isidentifier()}
