@@ -2,14 +2,17 @@
 
 Each mutant is a tree of links to one compiled copy of src, outside the repository, with one file of its own; its tests
 run in a process forked from one that has imported everything but privet (`zygote.py`). A mutant that survives, that no
-longer imports, or whose code is no longer found fails the run. Give parts of module names as arguments to run only
-those; `--changed` runs those of modules that changed against a base, within a time limit. See CONTRIBUTING.md.
+longer imports, or whose code is no longer found fails the run. A test that fails twice without any mutant is reported,
+and only mutants that no other test kills are left out for it. The test that killed each mutant is remembered between
+runs (`build/mutants.json`) and runs first and alone. Give parts of module names as arguments to run only those;
+`--changed` runs those of modules that changed against a base, within a time limit. See CONTRIBUTING.md.
 """
 
 from __future__ import annotations
 
 import argparse
 import compileall
+import hashlib
 import importlib
 import importlib.util
 import json
@@ -23,7 +26,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -32,7 +35,7 @@ from typing import Any
 
 from edit import Lost
 from mutant import Mutant
-from zygote import BROKEN, HANGS
+from zygote import BROKEN, HANGS, PRELOADED
 
 ROOT = Path(__file__).resolve().parents[2]
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as in tests/conftest.py, for the processes that import NumPy
@@ -47,11 +50,17 @@ KILLED = 1
 PATIENCE, TIMES = 120.0, 10.0
 """Tests hang when they take this many seconds, and this many times what they take without a mutant, together."""
 
-EACH = 20
-"""Mutants after which progress is told."""
+AGAIN = 4.0
+"""A test that killed a mutant before has this part of the patience: it fails soon, or hangs as it did."""
 
-TOLD = 2000
-"""How many signs of what the tests print are shown where they fail without a mutant."""
+EACH = 20
+"""Mutants after which progress is printed, and killing tests are written down."""
+
+SHOWN = 2000
+"""How many characters of the tests' output are shown where they fail without a mutant."""
+
+REMEMBERED = Path("build", "mutants.json")
+"""Where the test that killed each mutant is written, below the root."""
 
 MINUTES = 25.0
 """The time limit of a run of what changed, unless another is given."""
@@ -66,7 +75,11 @@ _IMPORTS = ("privet.accounting", "privet.mechanisms", "privet.noise", "privet.co
 
 
 class Fails(Exception):
-    """Tests fail without any mutant."""
+    """Tests fail without any mutant, and did so again."""
+
+    def __init__(self, test: str, output: str) -> None:
+        self.test = test
+        super().__init__(f"{test} fails without any mutant; mend it first\n{output}")
 
 
 @dataclass
@@ -78,7 +91,7 @@ class Zygote:
     @classmethod
     def started(cls) -> Zygote:
         """Start one, and wait until it is ready."""
-        command = [sys.executable, str(Path(__file__).with_name("zygote.py"))]
+        command = [sys.executable, str(Path(__file__).with_name("zygote.py")), *PRELOADED]
         zygote = cls(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
         zygote.answer()
         return zygote
@@ -104,6 +117,62 @@ class Zygote:
 
 
 @dataclass
+class Killers:
+    """The test that killed each mutant in an earlier run, by the mutant's text; only decides what runs first."""
+
+    file: Path
+    tests: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, root: Path) -> Killers:
+        """Return those of earlier runs; none where there was none, or where what it wrote cannot be read."""
+        file = root / REMEMBERED
+        try:
+            kept = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            kept = {}
+        return cls(file, {key: test for key, test in kept.items() if isinstance(test, str)})
+
+    def test(self, mutant: Mutant) -> str | None:
+        """Return the test that killed a mutant; None where it is not known, or not one of those that are to run."""
+        test = self.tests.get(_key(mutant))
+        return test if test is not None and any(_within(test, wide) for wide in mutant.tests) else None
+
+    def among(self, mutants: Sequence[Mutant]) -> dict[str, list[str]]:
+        """Return the tests that killed these mutants, by their files."""
+        grouped: dict[str, set[str]] = {}
+        for test in filter(None, map(self.test, mutants)):
+            grouped.setdefault(test.partition("::")[0], set()).add(test)
+        return {file: sorted(tests) for file, tests in grouped.items()}
+
+    def write(self) -> None:
+        """Write them down, whole or not at all."""
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        new = self.file.with_name(f"{self.file.name}.{os.getpid()}")
+        new.write_text(json.dumps(dict(self.tests), indent=0, sort_keys=True), encoding="utf-8")
+        new.replace(self.file)
+
+
+def _key(mutant: Mutant) -> str:
+    """Return a short name of a mutant, another for each address and edit."""
+    return hashlib.sha256("\n".join((mutant.address, mutant.old, mutant.new)).encode()).hexdigest()[:16]
+
+
+def _within(test: str, wide: str) -> bool:
+    """Return whether a test is one of those that a file, a class or a function of tests names."""
+    return test == wide or test.startswith((f"{wide}::", f"{wide}["))
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A run of tests: the status, how long each took, and those that failed."""
+
+    status: int | str
+    took: dict[str, float]
+    failed: list[str]
+
+
+@dataclass
 class Runner:
     """What runs mutants of the src below root, in a place of its own: copies of src, and idle processes.
 
@@ -112,9 +181,11 @@ class Runner:
 
     root: Path
     place: Path
+    killers: Killers
     patience: float = PATIENCE
+    known: dict[str, list[str]] = field(default_factory=dict)
     idle: queue.SimpleQueue[Zygote] = field(default_factory=queue.SimpleQueue)
-    sound: dict[str, Future[float]] = field(default_factory=dict)
+    sound: dict[str, Future[Any]] = field(default_factory=dict)
     sooner: dict[str, float] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -123,16 +194,16 @@ class Runner:
         """Return the copy of src without a mutant."""
         return self.place / "clean" / "src"
 
-    def prepare(self) -> None:
-        """Copy src and compile it, once for all mutants."""
+    def prepare(self, mutants: Sequence[Mutant]) -> None:
+        """Copy src and compile it, once for all mutants; look up the tests that killed them before."""
         shutil.copytree(self.root / "src", self.clean, ignore=shutil.ignore_patterns("__pycache__"))
         compileall.compile_dir(
             self.clean, quiet=2, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH, force=True
         )
+        self.known = self.killers.among(mutants)
 
     def judge(self, mutant: Mutant) -> str:
-        """Return what became of a mutant: killed, survived, broken or lost."""
-        taken = sum(self.check(test) for test in mutant.tests)
+        """Return what became of a mutant: killed, survived, broken or lost; raise where sound tests do not decide."""
         with tempfile.TemporaryDirectory(dir=self.place) as place:
             source = Path(place) / "src"
             link_tree(self.clean, source)
@@ -144,7 +215,7 @@ class Runner:
             file.unlink()  # else it would be written in every tree
             file.write_text(broken, encoding="utf-8")
             Path(importlib.util.cache_from_source(str(file))).unlink()
-            status = self.run_tests(source, mutant.tests, stop=True, limit=self.patience + TIMES * taken)
+            status = self.killed_again(mutant, source) or self.tried(mutant, source)
         named = {
             0: "SURVIVED",
             KILLED: "killed",
@@ -153,29 +224,90 @@ class Runner:
         }
         return named.get(status, f"broken, as pytest said {status}")
 
-    def check(self, test: str) -> float:
-        """Return how long tests take without a mutant; raise where they fail. Each are run once."""
-        with self.lock:
-            first = test not in self.sound
-            done = self.sound.setdefault(test, Future())
-        if first:
-            start, log = time.monotonic(), self.place / f"{len(self.sound)}-{threading.get_ident()}.log"
+    def killed_again(self, mutant: Mutant, source: Path) -> int | str | None:
+        """Return the status of the test that killed a mutant before, run alone; None where it does not kill it now."""
+        test = self.killers.test(mutant)
+        if test is None:
+            return None
+        took = self.passing(test.partition("::")[0]).get(test)
+        if took is None:
+            return None
+        limit = self.patience / AGAIN + TIMES * took
+        ran = self.run_tests(source, [test.partition("::")[0]], only=[test], stop=True, limit=limit)
+        return ran.status if ran.status in (KILLED, HANGS) else None
+
+    def tried(self, mutant: Mutant, source: Path) -> int | str:
+        """Return the status of a mutant's tests; those that fail without it too are left out, and may be missed."""
+        sound, taken, fails = [], 0.0, None
+        for test in mutant.tests:
             try:
-                status = self.run_tests(self.clean, [test], stop=False, limit=None, log=log)
-                if status != 0:
-                    raise Fails(f"{test} fails without any mutant; mend it first\n{log.read_text()[-TOLD:]}")
-                done.set_result(time.monotonic() - start)
+                taken += self.check(test)
+                sound.append(test)
+            except Fails as error:
+                fails = error
+        if fails is not None and not sound:
+            raise fails
+        ran = self.run_tests(source, sound, stop=True, limit=self.patience + TIMES * taken)
+        if ran.status in (KILLED, HANGS) and ran.failed:
+            with self.lock:
+                self.killers.tests[_key(mutant)] = ran.failed[0]
+        if fails is not None and ran.status == 0:
+            raise fails
+        return ran.status
+
+    def check(self, test: str) -> float:
+        """Return how long tests take without a mutant; raise where they fail twice. Each are run once if they pass."""
+
+        def taken() -> float:
+            log = self.place / f"{hashlib.sha256(test.encode()).hexdigest()}.log"
+            for last in (False, True):
+                start = time.monotonic()
+                if self.run_tests(self.clean, [test], stop=False, limit=None, log=log).status == 0:
+                    return time.monotonic() - start
+                if not last:
+                    print(f"{test} fails without any mutant; it is tried once more", flush=True)
+            raise Fails(test, log.read_text()[-SHOWN:])
+
+        done: float = self.once(test, taken)
+        return done
+
+    def passing(self, file: str) -> dict[str, float]:
+        """Return those tests of a file that killed mutants before and pass without one, with the time of each."""
+
+        def taken() -> dict[str, float]:
+            ran = self.run_tests(self.clean, [file], only=self.known.get(file, []), stop=False, limit=None)
+            return {test: took for test, took in ran.took.items() if test not in ran.failed}
+
+        done: dict[str, float] = self.once(f"{file} of {REMEMBERED}", taken)
+        return done
+
+    def once(self, name: str, action: Callable[[], Any]) -> Any:
+        """Return what an action returned or raise what it raised, in whichever thread it ran first."""
+        with self.lock:
+            first = name not in self.sound
+            done = self.sound.setdefault(name, Future())
+        if first:
+            try:
+                done.set_result(action())
             except BaseException as error:
                 done.set_exception(error)
         return done.result()
 
     def run_tests(
-        self, source: Path, tests: Sequence[str], *, stop: bool, limit: float | None, log: Path | None = None
-    ) -> int | str:
-        """Run tests against a copy of src, and return their status."""
+        self,
+        source: Path,
+        tests: Sequence[str],
+        *,
+        stop: bool,
+        limit: float | None,
+        only: Sequence[str] | None = None,
+        log: Path | None = None,
+    ) -> Ran:
+        """Run tests against a copy of src, all or only those named, and return what became of them."""
         arguments = ["-q", "-p", "no:cacheprovider", "--no-header", "--tb=no", *tests, *(["-x"] if stop else [])]
         files = {test.partition("::")[0] for test in tests}
         notes = source.with_name(f"notes-{threading.get_ident()}.json")
+        notes.unlink(missing_ok=True)
         order = {
             "root": str(self.root),
             "source": str(source),
@@ -186,18 +318,20 @@ class Runner:
             "log": str(log or os.devnull),
             "keep": not stop,  # what pytest makes of the tests' own files serves all mutants
             "sooner": {test: when for test, when in self.sooner.items() if test.partition("::")[0] in files},
+            "only": only,
             "notes": str(notes),
         }
         with self.zygote() as zygote:
             status = zygote.run(order)
-        if notes.exists():
-            self.learn(json.loads(notes.read_text(encoding="utf-8")), clean=not stop)
-        return status
+        noted = json.loads(notes.read_text(encoding="utf-8")) if notes.exists() else {"took": {}, "failed": []}
+        ran = Ran(status, noted["took"], noted["failed"])
+        self.learn(ran, clean=not stop)
+        return ran
 
-    def learn(self, notes: dict[str, Any], *, clean: bool) -> None:
+    def learn(self, ran: Ran, *, clean: bool) -> None:
         """Take down how long tests take without a mutant, and which noticed one: those come first from now on."""
         with self.lock:
-            changes = notes["took"] if clean else dict.fromkeys(notes["failed"], -1.0)
+            changes = ran.took if clean else dict.fromkeys(ran.failed, -1.0)
             self.sooner = {**self.sooner, **changes}
 
     @contextmanager
@@ -209,6 +343,11 @@ class Runner:
             one = Zygote.started()
         yield one
         self.idle.put(one)
+
+    def remember(self) -> None:
+        """Write down which tests killed which mutants, for the next run."""
+        with self.lock:
+            self.killers.write()
 
     def end(self) -> None:
         """End the processes."""
@@ -242,27 +381,29 @@ def run(
     patience: float = PATIENCE,
     workers: int = WORKERS,
 ) -> int:
-    """Run mutants, and return an exit status; when the time is up, begin no more, and say how many were left."""
+    """Run mutants, and return an exit status: 1 where one is not killed, 2 where tests fail without a mutant.
+
+    When the time is up, begin no more, and print how many were left.
+    """
     start = time.monotonic()
-    killed, left, ran, sick = 0, 0, 0, False
+    killed, left, ran = 0, 0, 0
+    sick: dict[str, int] = {}
 
     def in_time(mutant: Mutant) -> str | None:
-        return (
-            None if sick or (minutes is not None and time.monotonic() - start > 60 * minutes) else runner.judge(mutant)
-        )
+        return None if minutes is not None and time.monotonic() - start > 60 * minutes else runner.judge(mutant)
 
     with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(workers) as pool:
-        runner = Runner(root, Path(place), patience)
-        runner.prepare()
+        runner = Runner(root, Path(place), Killers.read(root), patience)
+        runner.prepare(mutants)
         verdicts = [(mutant, pool.submit(in_time, mutant)) for mutant in mutants]
         try:
             for mutant, promise in verdicts:
                 try:
                     verdict = promise.result()
                 except Fails as error:
-                    if not sick:
+                    if error.test not in sick:
                         print(error, flush=True)
-                    sick = True
+                    sick[error.test] = sick.get(error.test, 0) + 1
                     continue
                 if verdict is None:
                     left += 1
@@ -272,16 +413,18 @@ def run(
                 if verdict != "killed":
                     print(f"{verdict}: {mutant.address}\n  - {mutant.old}\n  + {mutant.new}", flush=True)
                 if ran % EACH == 0:
+                    runner.remember()
                     print(f"{ran} of {len(mutants)}: {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
         finally:
             pool.shutdown(cancel_futures=True)
+            runner.remember()
             runner.end()
-    if sick:
-        return 2
+    for test, many in sick.items():
+        print(f"{many} of {len(mutants)} mutants were NOT RUN, as {test} fails without any")
     if left:
         print(f"{left} of {len(mutants)} mutants were NOT RUN, as the {minutes:g} minutes were up")
     print(f"{killed} of {ran} mutants killed in {time.monotonic() - start:.0f} s")
-    return 0 if killed == ran else 1
+    return 2 if sick else 0 if killed == ran else 1
 
 
 def changed(base: str | None) -> set[str] | None:

@@ -8,6 +8,7 @@ that it started.
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import json
 import math
@@ -27,7 +28,7 @@ BROKEN = 100
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 """Set to 1: a fork copies no threads."""
 
-PRELOADED = [
+PRELOADED = (
     "pytest",
     "hypothesis",
     "hypothesis.strategies",
@@ -61,7 +62,16 @@ PRELOADED = [
     "sqlite3",
     "multiprocessing",
     "concurrent.futures",
-]
+    "_hypothesis_pytestplugin",
+    "anyio.pytest_plugin",
+    "xdist.plugin",
+    "xdist.looponfail",
+    "starlette.applications",
+    "starlette.responses",
+    "starlette.routing",
+    "asyncio",
+)
+"""What tests import, as a rule; the arguments of the process are those that it imports before it forks."""
 
 PAUSE = 0.01
 """Seconds between looks at the child."""
@@ -70,11 +80,13 @@ PAUSE = 0.01
 def main() -> int | None:
     """Carry out the orders that are read; return a status in a child, and None in the zygote itself."""
     sys.dont_write_bytecode = True
-    for name in PRELOADED:
+    for name in sys.argv[1:]:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     if loaded := [name for name in sys.modules if name.split(".")[0] == "privet"]:
         raise RuntimeError(f"the process that is forked has already imported {loaded}")
+    gc.collect()
+    gc.freeze()  # else each child looks through all of this again, and so copies it, each time that it collects
     print(json.dumps("ready"), flush=True)
     for line in sys.stdin:
         order = json.loads(line)
@@ -96,7 +108,7 @@ def watch(child: int, limit: float | None) -> int | str:
             if limit is not None and time.monotonic() - start > limit:
                 return HANGS
             if os.getppid() != parent:
-                raise SystemExit("nobody waits for these tests any more")
+                raise SystemExit("the process that started these tests has ended")
             time.sleep(PAUSE)
     finally:
         with contextlib.suppress(ProcessLookupError):
@@ -132,23 +144,35 @@ def obey(order: dict[str, Any]) -> int:
 
     quiet = ["-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning"]  # which is on purpose here
     sys.argv = ["pytest", *quiet, *order["arguments"]]
-    noted = Noted(order["sooner"])
+    noted = Noted(order["sooner"], order["only"], Path(order["notes"]))
     status = int(pytest.main(sys.argv[1:], plugins=[noted]))
-    Path(order["notes"]).write_text(json.dumps({"took": noted.took, "failed": noted.failed}), encoding="utf-8")
+    noted.write(noted.took, noted.failed)
     return status
 
 
 class Noted:
-    """What pytest is told and asked: the order of tests, how long each took, and which failed."""
+    """A plugin of pytest that puts tests in order, and notes how long each took and which failed."""
 
-    def __init__(self, sooner: dict[str, float]) -> None:
+    def __init__(self, sooner: dict[str, float], only: list[str] | None, file: Path) -> None:
         self.sooner = sooner
+        self.only = only
+        self.file = file
         self.took: dict[str, float] = {}
         self.failed: list[str] = []
 
+    def write(self, took: dict[str, float], failed: list[str]) -> None:
+        """Write down how long tests took and which failed."""
+        self.file.write_text(json.dumps({"took": took, "failed": failed}), encoding="utf-8")
+
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        """Put those tests first that are likely to fail soon; others stay as they were, at the end."""
+        """Keep the tests that are asked for, those first that are likely to fail soon; others stay in their order."""
+        if self.only is not None:
+            items[:] = [item for item in items if item.nodeid in self.only]
         items.sort(key=lambda item: self.sooner.get(item.nodeid, math.inf))
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """Note a test before it runs: where it hangs, nothing is written after it."""
+        self.write({}, [nodeid])
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Note how long a test took and whether it failed."""
@@ -172,5 +196,6 @@ if __name__ == "__main__":
     for name in THREADS:
         os.environ[name] = "1"
     status = main()
-    if status is not None:
-        sys.exit(status)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status or 0)  # tests have cleaned up after themselves; taking down all that is imported takes long

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -50,7 +51,8 @@ def test_random_numbers_are_not_those_of_every_child(tmp_path):
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(runner, "PRELOADED", ["pytest"])
     package = tmp_path / "src" / "privet"
     for name in ("core", "accounting", "mechanisms", "noise"):
         (package / name).mkdir(parents=True)
@@ -115,6 +117,79 @@ def test_tests_that_fail_without_a_mutant_fail_the_run(project: Path, capfd: pyt
     (project / "src" / "privet" / "core" / "doubled.py").write_text(SUM.replace("LIMIT = 3", "LIMIT = 4"))
     assert runner.run(KILLED, project, workers=1) == 2
     assert "tests/test_double.py fails without any mutant" in capfd.readouterr().out
+
+
+def test_a_test_that_fails_once_without_a_mutant_is_tried_again(
+    project: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    flaky = f"""
+from pathlib import Path
+
+def test_fails_the_first_time():
+    mark = Path({str(project / "mark")!r})
+    known = mark.exists()
+    mark.touch()
+    assert known
+"""
+    with open(project / "tests" / "test_double.py", "a") as file:
+        file.write(flaky)
+    assert runner.run([*KILLED, *IN_PROCESS], project, workers=2) == 0
+    shown = capfd.readouterr().out
+    assert shown.count("tests/test_double.py fails without any mutant; it is tried once more") == 1
+    assert "2 of 2 mutants killed in" in shown
+
+
+def test_a_test_that_fails_without_a_mutant_leaves_out_only_the_mutants_that_need_it(
+    project: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (project / "tests" / "test_sick.py").write_text("def test_sick():\n    assert False\n")
+    edit = ("value + value", "value")
+    alone = of("core.doubled:double", "test_sick.py", edit)
+    beside = of("core.doubled:double", "test_sick.py test_double.py", edit, ("unused = value", "unused = 0"))
+    assert runner.run([*alone, *beside, *KILLED], project, workers=2) == 2
+    shown = capfd.readouterr().out
+    assert shown.count("tests/test_sick.py fails without any mutant; mend it first") == 1
+    assert "2 of 4 mutants were NOT RUN, as tests/test_sick.py fails without any" in shown
+    assert "2 of 2 mutants killed in" in shown
+    assert "SURVIVED" not in shown
+
+
+def seen(project: Path) -> int:
+    """Return how often the third of the tests ran, which kills nothing."""
+    return len((project / "seen").read_text().split())
+
+
+def test_the_test_that_killed_a_mutant_runs_alone_the_next_time(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(runner, "TIMES", 0)
+    chosen = [*KILLED, *IN_PROCESS, *HANGS]
+    assert runner.run(chosen, project, patience=4, workers=1) == 0
+    kept = json.loads((project / runner.REMEMBERED).read_text())
+    assert sorted(kept.values()) == [
+        "tests/test_double.py::test_double",
+        "tests/test_double.py::test_double",
+        "tests/test_double.py::test_limit_in_a_process_of_its_own",
+    ]
+    before = seen(project)
+    assert runner.run(chosen, project, patience=8, workers=1) == 0
+    assert seen(project) == before
+    assert "killed, as its tests hang: core.doubled:double" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("text", ["{", '{"a": 1}', "gone", "passes", "elsewhere"])
+def test_what_is_remembered_changes_no_verdict(text: str, project: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    names = {"gone": "double.py::test_gone", "passes": "double.py::test_passes", "elsewhere": "sick.py::test_sick"}
+    if text in names:
+        (project / "tests" / "test_sick.py").write_text("def test_sick():\n    assert False\n")
+        with open(project / "tests" / "test_double.py", "a") as file:
+            file.write("\n\ndef test_passes():\n    assert True\n")
+        text = json.dumps({runner._key(mutant): f"tests/test_{names[text]}" for mutant in (*KILLED, *SURVIVES)})
+    file = project / runner.REMEMBERED
+    file.parent.mkdir()
+    file.write_text(text)
+    assert runner.run([*KILLED, *SURVIVES], project, workers=1) == 1
+    assert "1 of 2 mutants killed in" in capfd.readouterr().out
 
 
 def test_mutants_left_out_for_time_are_counted_and_told(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
