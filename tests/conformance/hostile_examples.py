@@ -1091,6 +1091,7 @@ OWN: dict[str, tuple[Make, ...]] = {
     "study.Proportion.equals": (lambda: 0.5,),
     "study.Proportion.people": (lambda: 2,),
     "study.Proportion.within": (lambda: None,),
+    "study.Proportion.delta": (lambda: 0.01,),
     "study.TwoProportions.condition": (lambda: "age > 50",),
     "study.TwoProportions.by": (lambda: "ward",),
     "study.TwoProportions.groups": (lambda: ("A", "B"),),

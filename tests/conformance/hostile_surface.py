@@ -99,7 +99,10 @@ INSIDE = {
     **{name: {"rows"} for name in ("DeltaTable", "IcebergTable")},
     "Progress": {"differs"},
     "PostgresLedger": set(dir(Bookkeeping)) - {"backup"},  # tried on ledgers in memory and in files
-    **{name: {"question", "check", "check_plan", "conclude"} for name in ("Hypothesis", *privet.study.__all__)},
+    **{
+        name: {"question", "check", "check_plan", "planned", "conclude"}
+        for name in ("Hypothesis", *privet.study.__all__)
+    },
     "Blocks": {"count", "identity", "name", "start", "until"},
     "StepClock": {"empty_before"},
     **dict.fromkeys(("RunningSums", "TreeSums", "RootSums"), _OF_SUMS),

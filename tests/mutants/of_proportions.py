@@ -23,6 +23,37 @@ MUTANTS: list[Mutant] = [
     *of("mechanisms.tulap:_share", TULAP, ("drop + 2 * exact * b", "drop + exact * b")),
     *of("mechanisms.tulap:_joined", TULAP, ("place * _CELLS + digits - _CELLS // 2", "place * _CELLS + digits")),
     *of(
+        "planner.tulap_counts:TulapMeasure.verify",
+        "unit/planner/test_tulap_counts.py",
+        ("sensitivity_of(scan.sums[0], scan).l1 > 1", "False"),
+        ("scan.keys or scan.discovery is not None or scan.sizes is not None or scan.products is not None", "False"),
+        ("len(scan.sums) != 1 or scan.sums[0].expression is not None or shift_of(scan.bounding)", "False"),
+    ),
+    *of(
+        "planner.tulap_counts:TulapMeasure.events",
+        "unit/planner/test_tulap_counts.py",
+        ("(self.mechanism.event,)", "(Tulap(epsilon=self.mechanism.loss).event,)"),
+    ),
+    *of(
+        "planner.tulap_counts:TulapMeasure.draw",
+        "unit/planner/test_tulap_counts.py",
+        ("self.mechanism.release(int(count))", "Tulap(epsilon=self.mechanism.loss).release(int(count))"),
+        ("math.floor(noisy + _HALF)", "math.floor(noisy)"),
+    ),
+    *of(
+        "planner.share_plan:with_tulap",
+        "unit/planner/test_tulap_counts.py unit/study/test_proportions.py",
+        ("not spend.delta", "False"),
+        ("Tulap(epsilon=spend.epsilon, delta=allowed)", "Tulap(epsilon=2 * spend.epsilon, delta=allowed)"),
+        ("sensitivity_of(scan.sums[0], scan).l1 > 1", "False"),
+    ),
+    *of(
+        "study.proportions:Proportion._truncated",
+        "unit/study/test_proportions.py",
+        ("TulapNoise(measure.mechanism)", "IntegerNoise(DiscreteLaplace(scale=1 / measure.mechanism.loss))"),
+    ),
+    *of("study.family:plan_family", "unit/study/test_proportions.py", ("hypothesis.own_noise", "False")),
+    *of(
         "inference.noisy_binomial:SeenCount.of",
         PROPORTIONS,
         ("cls(count, -0.5, 0.5)", "cls(count, 0.5, -0.5)"),

@@ -29,6 +29,7 @@ from privet.planner.matrix import MatrixMeasure
 from privet.planner.measures import KeyRelease, KeyRule, ModeMeasure, Noise
 from privet.planner.moments import MomentMeasure
 from privet.planner.plan import Pass
+from privet.planner.tulap_counts import TulapMeasure
 from privet.strategy.residuals import ResidualStrategy
 
 # What a pass of a plan claims about two neighbours, and how much of it two readings use: in integers, exactly.
@@ -91,6 +92,8 @@ def claims_of(one: Pass) -> tuple[Claim, ...]:
         found.append(_of_strategy(one, one.measure))
     if isinstance(one.measure, MomentMeasure):
         found.append(_of_moments(one.measure))
+    if isinstance(one.measure, TulapMeasure):
+        found.append(Claim("a count with Tulap noise", "L1", Fraction(1), Fraction(1), _moved(0, "L1")))
     if isinstance(one.measure, ModeMeasure):
         found.append(_of_winners(one, one.measure.choice))
     for draw in one.measure.draws:

@@ -308,9 +308,10 @@ _within = click.option(
 @_alternative
 @_within
 @click.option("--people", type=counting_number, help="How many people there are, if that is public.")
+@click.option("--delta", type=number, help="With --people: truncate the noise, at this probability of a larger loss.")
 @tests_table
 def proportion_command(
-    table: str, condition: str, equals: Any, alternative: Any, within: Any, people: int | None
+    table: str, condition: str, equals: Any, alternative: Any, within: Any, people: int | None, delta: Any
 ) -> tuple[str, Hypothesis]:
     """Test the share of people who meet a condition.
 
@@ -320,7 +321,8 @@ def proportion_command(
     """
     from privet.study import Proportion
 
-    return table, Proportion(condition, equals=equals, alternative=alternative, within=within or None, people=people)
+    told = {"equals": equals, "alternative": alternative, "within": within or None, "people": people, "delta": delta}
+    return table, Proportion(condition, **told)
 
 
 @command.command("proportions")

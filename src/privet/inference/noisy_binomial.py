@@ -130,6 +130,12 @@ class SeenCount:
         part, count = float_near(released - nearest), near_count(nearest)
         return cls(count, -0.5, 0.5) if part == 0 else cls(count, part, part)
 
+    @classmethod
+    def drawn_with(cls, count: int, part: Fraction) -> SeenCount:
+        """Return a released whole number and the uniform part that was drawn with it, also where that is 0."""
+        found = float_near(part)
+        return cls(near_count(count), found, found)
+
     @property
     def drawn(self) -> bool:
         """Whether a uniform number was drawn with the count."""

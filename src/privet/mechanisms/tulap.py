@@ -19,6 +19,7 @@ from privet.core.errors import BadParameter, BadValue
 from privet.core.event import Event
 from privet.core.given import set_fields
 from privet.core.numbers import Number, failure_probability, float_near, positive
+from privet.core.wire import wired
 
 from .laplace import DiscreteLaplaceEvent
 from .lattice import objects_of, read_floats, read_numbers
@@ -42,6 +43,7 @@ _SPARE_DIGITS = 20
 _HALF = Fraction(1, 2)
 
 
+@wired("Tulap", "loss", "delta")
 @dataclass(frozen=True, init=False, repr=False)
 class Tulap(Mechanism):
     """Add noise to a count so that the best private tests of a proportion can be read from it.

@@ -34,6 +34,7 @@ from .plan import Known, Pass, Plan, Spend, Target
 from .presence import presence_lines
 from .quantiles import choice_notes
 from .target import reached
+from .tulap_counts import TulapMeasure
 from .widths import heading, widths
 
 if TYPE_CHECKING:
@@ -417,6 +418,8 @@ def _known(value: int) -> str:
 
 def why(plan: Plan) -> str:
     """Return why a plan has the noise that it has."""
+    if any(isinstance(one.measure, TulapMeasure) for one in plan.passes):
+        return "Truncated Tulap noise, because no other of this epsilon and delta makes one-sided tests more powerful."
     families = {measure.mechanism.family for one in plan.passes for measure in one.measures}
     families |= {one.measure.family for one in plan.passes if isinstance(one.measure, (MatrixMeasure, MomentMeasure))}
     if not families:

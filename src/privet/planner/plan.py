@@ -37,6 +37,7 @@ from .measures import (
     SumMeasure,
 )
 from .moments import MomentMeasure
+from .tulap_counts import TulapMeasure
 
 if TYPE_CHECKING:
     from privet.core.event import Floats
@@ -84,10 +85,27 @@ _PASS = form_of(
     "scan",
     "measures",
     "keys",
-    later={"selection": None, "winners": None, "buckets": False, "sizes": None, "matrix": None, "moments": None},
+    later={
+        "selection": None,
+        "winners": None,
+        "buckets": False,
+        "sizes": None,
+        "matrix": None,
+        "moments": None,
+        "tulap": None,
+    },
 )
 
-PassMeasure = SumMeasure | QuantileMeasure | ModeMeasure | BoundsMeasure | SizeMeasure | MatrixMeasure | MomentMeasure
+PassMeasure = (
+    SumMeasure
+    | QuantileMeasure
+    | ModeMeasure
+    | BoundsMeasure
+    | SizeMeasure
+    | MatrixMeasure
+    | MomentMeasure
+    | TulapMeasure
+)
 """Everything that a pass can release."""
 
 
@@ -96,19 +114,21 @@ def _written(one: Pass) -> tuple[Form, Sequence[object]]:
     common = (one.scan, one.measures, one.keys)
     match one.measure:
         case SumMeasure():
-            return _PASS, (*common, None, None, False, None, None, None)
+            return _PASS, (*common, None, None, False, None, None, None, None)
         case QuantileMeasure() as selection:
-            return _PASS, (*common, selection, None, False, None, None, None)
+            return _PASS, (*common, selection, None, False, None, None, None, None)
         case ModeMeasure(choice=winners):
-            return _PASS, (*common, None, winners, False, None, None, None)
+            return _PASS, (*common, None, winners, False, None, None, None, None)
         case BoundsMeasure():
-            return _PASS, (*common, None, None, True, None, None, None)
+            return _PASS, (*common, None, None, True, None, None, None, None)
         case SizeMeasure() as sizes:
-            return _PASS, (*common, None, None, False, sizes, None, None)
+            return _PASS, (*common, None, None, False, sizes, None, None, None)
         case MatrixMeasure() as matrix:
-            return _PASS, (*common, None, None, False, None, matrix, None)
+            return _PASS, (*common, None, None, False, None, matrix, None, None)
         case MomentMeasure() as moments:
-            return _PASS, (*common, None, None, False, None, None, moments)
+            return _PASS, (*common, None, None, False, None, None, moments, None)
+        case TulapMeasure() as tulap:
+            return _PASS, (*common, None, None, False, None, None, None, tulap)
 
 
 @wired_by(_written, _PASS)

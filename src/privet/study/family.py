@@ -81,6 +81,11 @@ def plan_family(family: Family, rows: Frame, catalog: Catalog, options: AskOptio
         raise BadParameter("family", type(family).__name__, "a Family, such as privet.study.Family([...])")
     questions, once = [], set()
     for hypothesis in family.hypotheses:
+        if hypothesis.own_noise:
+            raise RequestError(
+                f"a test with a delta of its own shares no release with others; leave out delta=, or test by itself "
+                f"{hypothesis.describe()}"
+            )
         asked = hypothesis.question(rows)
         query = asked.query()
         schema = private_schema(query.table, catalog.schemas)

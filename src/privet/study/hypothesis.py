@@ -51,6 +51,15 @@ class Hypothesis(ABC):
     def check_plan(self, plan: Plan) -> None:  # noqa: B027  # most tests take any plan of their question
         """Raise `RequestError` if the question was planned in a way that the test cannot take: before the charge."""
 
+    def planned(self, plan: Plan) -> Plan:
+        """Return the plan that is charged, from that of the question: the same, unless the test has its own noise."""
+        return plan
+
+    @property
+    def own_noise(self) -> bool:
+        """Whether the test is read from noise of its own kind, so that no other test can share its release."""
+        return False
+
     @property
     def most_confidence(self) -> float:
         """The highest confidence level that intervals of the test can have."""
@@ -133,7 +142,7 @@ def plan_test(hypothesis: Hypothesis, rows: Frame, catalog: Catalog, options: As
         options = replace(options, contribution=ONCE, bound="groups")
     plan, _ = plan_question(asked, options, catalog)
     hypothesis.check_plan(plan)
-    return TestPlan(hypothesis, plan)
+    return TestPlan(hypothesis, hypothesis.planned(plan))
 
 
 def read_confidence(hypothesis: Hypothesis, confidence: Number | None) -> float:

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 from privet.answer import Answer
 from privet.core.errors import BadParameter, InvariantError, RequestError, Unsupported
 from privet.core.given import plain_text
-from privet.core.numbers import Number, whole
+from privet.core.numbers import Number, open_probability, whole
 from privet.core.schema import Schema
 from privet.core.unit import person_column
 from privet.inference.finding import Finding
-from privet.inference.noisy_binomial import MOST_PEOPLE, IntegerNoise, SeenCount, near_count
+from privet.inference.noisy_binomial import MOST_PEOPLE, IntegerNoise, SeenCount, TulapNoise, near_count
 from privet.inference.proportion_tests import Alternative, ShareTest, conclude_share, read_share_test
 from privet.inference.share_tests import (
     CountedShare,
@@ -26,6 +26,8 @@ from privet.mechanisms.laws import DiscreteLaplace, NoiseLaw
 from privet.mechanisms.tulap import BITS
 from privet.planner.measurements import Measurement
 from privet.planner.plan import Plan
+from privet.planner.share_plan import with_tulap
+from privet.planner.tulap_counts import TulapMeasure
 from privet.query.frame import Frame, Result, col, count, when
 from privet.query.functions import typed
 from privet.query.nodes import Query
@@ -50,6 +52,9 @@ class Proportion(Hypothesis):
         people: how many people there are, if that is public. Then all of the budget goes to the people who meet the
             condition, and the test is the most powerful one. Without it both groups are counted, and the p-value is the
             largest over the numbers of people that the noise allows.
+        delta: where the account has a delta, what of it the test may spend: the probability with which its loss may
+            exceed epsilon. The noise is then truncated, and smaller, and the test is the most powerful one at this
+            epsilon and delta. It needs `people`, and is charged to what the account keeps for finding groups.
 
     Example:
         >>> old = privet.study.Proportion("age > 50", equals=0.3)
@@ -62,12 +67,28 @@ class Proportion(Hypothesis):
     alternative: Alternative = "two-sided"
     within: tuple[Number, Number] | None = None
     people: int | None = None
+    delta: Number | None = None
     only_once: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         plain_text(self.condition, "condition")
         _ = self._test
         _read_people(self.people)
+        if self.delta is not None:
+            open_probability(self.delta, "delta")
+            if self.people is None:
+                raise RequestError(
+                    "a test with a delta reads one count; say how many people= there are, or leave out delta="
+                )
+
+    @property
+    def own_noise(self) -> bool:
+        """Whether the noise is truncated, which other tests cannot be read from."""
+        return self.delta is not None
+
+    def planned(self, plan: Plan) -> Plan:
+        """Return the plan that is charged: with a delta, of the same count with truncated Tulap noise."""
+        return plan if self.delta is None else with_tulap(plan, self.delta)
 
     @property
     def _test(self) -> ShareTest:
@@ -108,6 +129,8 @@ class Proportion(Hypothesis):
             law = _law(found[_YES])
             counted = CountedShare(near_count(found[_YES].released), law, misses=near_count(found[_NO].released))
             finding = conclude_unknown(counted, self._test, confidence, what=self._what)
+        elif self.delta is not None:
+            finding = self._truncated(answer, self.people, confidence)
         else:
             # questions of a family may share a release, which then has the counts of others, too
             (row,) = [row for row in answer.measurements() if row.columns]
@@ -121,6 +144,19 @@ class Proportion(Hypothesis):
             noise = IntegerNoise(law)
             finding = conclude_share(seen, self.people, noise, self._test, confidence, method=method, what=self._what)
         return _noted(finding, answer)
+
+    def _truncated(self, answer: Answer, people: int, confidence: float) -> Finding:
+        """Return the test of a count with truncated Tulap noise, whose uniform part was released with it."""
+        measure = answer.plan.passes[0].measure
+        if not isinstance(measure, TulapMeasure):
+            raise InvariantError("a test with a delta is read from Tulap noise")
+        seen = SeenCount.drawn_with(*measure.parts(answer.released[0].sums[0]))
+        method = (
+            f"uniformly most powerful private test; exact, by the law of the truncated noise and the uniform part that "
+            f"was drawn with it ({seen.upward:+.4f})"
+        )
+        noise = TulapNoise(measure.mechanism)
+        return conclude_share(seen, people, noise, self._test, confidence, method=method, what=self._what)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from click.testing import CliRunner
 import privet
 from privet.cli import main
 from privet.inference import proportion_test
+from privet.mechanisms import Tulap
 from privet.study import Proportion, TwoProportions
 from privet.study.proportions import seen_count
 
@@ -125,6 +127,66 @@ def test_an_answer_that_was_stored_without_a_uniform_number_is_read_conservative
     assert "most powerful" not in found.method
 
 
+SPARE = privet.Approximate(epsilon=1000, delta=0.5)
+TRUNCATED = Proportion("age > 65", equals=0.375, people=2000, delta=0.01)
+
+
+@pytest.mark.parametrize("facts", [{}, {"people": False}, {"neighbors": "change-one", "units": 2000}])
+def test_with_a_delta_the_noise_is_truncated_and_its_uniform_part_is_drawn_once(facts: Any, tmp_path: Path) -> None:
+    size = 2000 if facts.get("people", True) else 4000
+    hypothesis = Proportion("age > 65", equals=0.375, people=size, delta=0.01)
+    found, released = [], []
+    for name in ("one", "one", "other"):
+        ledger = privet.SqliteLedger(tmp_path / name, SPARE)
+        with ledger, session(ledger=ledger, **facts) as place:
+            before = place.remaining()
+            found.append(place.test("visits", hypothesis, epsilon=0.1))
+            spent = before.delta - place.remaining().delta
+            assert spent == (0 if len(found) == 2 else Fraction(0.01))
+            answer = place.run(place.plan_test("visits", hypothesis, epsilon=0.1).plan)
+        (nearest, part) = answer.measurements()
+        released.append((nearest.released, part.released))
+        z = nearest.released + part.released * part.step
+        assert abs(z - 3 * size / 8) <= Tulap(epsilon=0.1, delta=0.01).most < 24
+        by_hand = proportion_test(z, people=size, epsilon=0.1, delta=0.01, equals=0.375)
+        assert found[-1].p_value == by_hand.p_value
+        assert found[-1].interval == by_hand.interval
+        assert found[-1].cost == {"epsilon": 0.1, "delta": 0.01}
+        assert "most powerful" in found[-1].method
+    assert found[0] == found[1]
+    assert released[0] == released[1] != released[2]
+
+
+@pytest.mark.parametrize(
+    ("budget", "spend", "words"),
+    [
+        (privet.Pure(epsilon=10), {"epsilon": 1}, "has no delta"),
+        (privet.Zcdp(rho=10), {"rho": 1}, "at a stated epsilon"),
+        (SPARE, {"rho": 1}, "at a stated epsilon"),
+    ],
+)
+def test_a_delta_that_an_account_cannot_spend_is_refused_before_the_charge(budget: Any, spend: Any, words: str) -> None:
+    with session(budget) as place:
+        with pytest.raises(privet.RequestError, match=words):
+            place.test("visits", TRUNCATED, **spend)
+        assert place.history() == ()
+
+
+def test_a_delta_above_what_is_left_for_it_is_over_budget() -> None:
+    with session(privet.Approximate(epsilon=10, delta=1e-3)) as place:
+        with pytest.raises(privet.BudgetExceeded):
+            place.test("visits", TRUNCATED, epsilon=1)
+        assert place.history() == ()
+
+
+def test_a_family_shares_no_release_with_a_test_that_has_its_own_noise() -> None:
+    family = privet.study.Family([TRUNCATED, OLD])
+    with session(SPARE) as place:
+        with pytest.raises(privet.RequestError, match="shares no release"):
+            place.test_all("visits", family, epsilon=1)
+        assert place.history() == ()
+
+
 def test_two_groups_differ_by_what_they_differ_by_and_other_pairs_are_free() -> None:
     with session() as place:
         found = place.test("visits", TwoProportions("age > 65", by="ward", groups=("b", "a")), epsilon=100)
@@ -155,6 +217,9 @@ def test_a_zcdp_budget_is_exact_too() -> None:
         (lambda: Proportion("age > 65"), "equals="),
         (lambda: Proportion("age > 65", equals=1.5), "equals"),
         (lambda: Proportion("age > 65", equals=0.5, people=0), "people"),
+        (lambda: Proportion("age > 65", equals=0.5, people=9, delta=0), "delta"),
+        (lambda: Proportion("age > 65", equals=0.5, people=9, delta=1), "delta"),
+        (lambda: Proportion("age > 65", equals=0.5, delta=0.1), "people="),
         (lambda: TwoProportions("age > 65", by="ward", groups=("a", "a")), "two different"),
         (lambda: TwoProportions("age > 65", by="ward", groups=("a", "b"), people=(1,)), "two whole"),  # type: ignore[arg-type]
         (lambda: TwoProportions("age > 65", by="ward", groups=("a", "b"), equals=1), "between -1 and 1"),
@@ -211,10 +276,15 @@ def run(folder: Path, *arguments: str) -> Any:
 
 
 def test_proportions_are_tested_at_the_shell(tmp_path: Path) -> None:
-    given = ["--analyst", "ana", "--epsilon", "0.4"]
+    given = ["--analyst", "ana", "--epsilon", "0.25"]
     one = run(tmp_path, "proportion", "visits", "age > 40", "--equals", "0.5", "--where", "age >= 18", *given)
     assert one.exit_code == 0, one.output
     assert 0 <= json.loads(one.output)["p_value"] <= 1
+    known = ["proportion", "visits", "age > 40", "--equals", "0.5", "--people", "50", "--delta", "1e-9"]
+    cut = run(tmp_path, *known, *given)
+    assert cut.exit_code == 0, cut.output
+    assert json.loads(cut.output)["cost"] == {"epsilon": 0.25, "delta": 1e-9}
+    assert run(tmp_path, *known[:-4], "--delta", "1e-9", *given).exit_code == 2
     names = ["--by", "ward", "--first", "heart", "--second", "lung"]
     two = run(tmp_path, "proportions", "visits", "age > 40", *names, "--within", "-0.5", "0.5", *given)
     assert two.exit_code == 0, two.output

@@ -34,6 +34,8 @@ from privet.mechanisms import (
     TopKWithGaps,
 )
 
+from .noisy_numbers import FEW, tulap_law
+
 if TYPE_CHECKING:
     from privet.session import Session
 
@@ -350,6 +352,36 @@ def _cells(epsilon: Fraction) -> Draw:
     return draw
 
 
+def _shares(epsilon: Fraction) -> Draw:
+    """Return draws of a count with truncated Tulap noise, as the plan of a test releases it: which half of a unit it
+    lies in.
+    """
+    from privet.planner.make import make_plan
+    from privet.planner.measures import OpenedSums
+    from privet.planner.plan import Spend
+    from privet.planner.share_plan import with_tulap
+    from privet.query.sql.parse import parse
+
+    tables = {"t": Table(None, unit=Rows(), columns={"x": integer(0, 1)}).schema}
+    spend = Spend(epsilon, FEW, None, Fraction(0))
+    counted = make_plan(parse("SELECT COUNT(*) FILTER (WHERE x = 1) AS v FROM t", tables), tables, spend=spend)
+    (one,) = with_tulap(counted, FEW).passes
+    one.measure.verify(one.scan)
+
+    def draw(people: Any, count: int) -> Any:
+        opened = OpenedSums({(): (people,)}, {})
+        drawn = (one.measure.draw(opened, one.scan, ((),)) for _ in range(count))
+        return np.array([2 * nearest - (part < 0) for (nearest,), (part,) in drawn], dtype=np.float64)
+
+    return draw
+
+
+def _shares_curve(leak: Fraction, deltas: tuple[float, ...]) -> Curve:
+    exact = exact_curve(tulap_law(float(leak), 10), tulap_law(float(leak), 11), deltas)
+    # at its own delta the loss is epsilon exactly, but for the rounding of the law
+    return Curve(tuple((min(loss, float(leak)), delta) for loss, delta in exact.points if loss > 0))
+
+
 _PAIRS = 200
 _TWICE = Contribution(groups=1, rows=2)
 _JOIN = "SELECT t.k AS k, COUNT(*) AS v FROM t JOIN s ON t.who = s.who GROUP BY t.k"
@@ -385,6 +417,16 @@ QUESTIONS: tuple[AuditEntry, ...] = (
         claimed=lambda: Curve(((float(_STATED), 0.0),)),
         stated=_STATED,
         samples=_QUESTION_SAMPLES,
+    ),
+    AuditEntry(
+        name="Session, truncated count",
+        mechanism=Rows,
+        make=_shares,
+        neighbours=(10, 11),
+        claimed=lambda: _shares_curve(Fraction(1), (float(FEW), *(delta for delta in DELTAS if delta > FEW))),
+        stated=1,
+        loss=lambda leak: _shares_curve(leak, (float(FEW),)).points[0][0],
+        samples=300_000,
     ),
     _question("Session, join", _column(_JOIN), ([], [0, 0, 0, 0, 0]), _joined, samples=_MORE),
 )

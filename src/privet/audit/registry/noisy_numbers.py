@@ -166,7 +166,7 @@ NUMBERS: tuple[AuditEntry, ...] = (
 # Audits of noise whose scale depends on the data, and of averages, against the exact laws of what they release.
 
 
-_FEW = Fraction(1, 20)
+FEW = Fraction(1, 20)
 _SHOWN = 6
 _RANGE = 100
 
@@ -222,7 +222,7 @@ def _tested(epsilon: float, local: Local) -> dict[Any, float]:
     A half of epsilon tests the distance, against the least threshold that noise exceeds with a chance of delta at most.
     """
     distance = sum(entry <= 1 for entry in local.at_distance)
-    threshold = next(k for k in range(1000) if float(tail(k + 1, 2 / epsilon)) <= _FEW)
+    threshold = next(k for k in range(1000) if float(tail(k + 1, 2 / epsilon)) <= FEW)
     passes = float(tail(threshold - distance + 1, 2 / epsilon))
     found: dict[Any, float] = {None: 1 - passes}
     for drawn, part in integers(2 / epsilon).items():
@@ -231,13 +231,13 @@ def _tested(epsilon: float, local: Local) -> dict[Any, float]:
     return found
 
 
-def _tulap(epsilon: float, count: int) -> dict[Any, float]:
+def tulap_law(epsilon: float, count: int) -> dict[Any, float]:
     """Return the law of which half of a unit a count with truncated Tulap noise lies in.
 
     Cites: [AS18, Def. 4.1].
     """
     b = math.exp(-epsilon)
-    q = 2 * float(_FEW) * b / (1 - b + 2 * float(_FEW) * b)
+    q = 2 * float(FEW) * b / (1 - b + 2 * float(FEW) * b)
 
     def below(x: float) -> float:
         nearest = round(abs(x))
@@ -300,8 +300,8 @@ ADAPTIVE: tuple[AuditEntry, ...] = (
     ),
     known(
         "Tulap, truncated",
-        lambda leak: Tulap(epsilon=leak, delta=_FEW),
-        _tulap,
+        lambda leak: Tulap(epsilon=leak, delta=FEW),
+        tulap_law,
         (10, 11),
         stated=1,
         look=_halves,
@@ -309,7 +309,7 @@ ADAPTIVE: tuple[AuditEntry, ...] = (
     ),
     known(
         "Propose, test, release",
-        lambda leak: ProposeTestRelease(bound=1, epsilon=2 * leak, delta=_FEW),
+        lambda leak: ProposeTestRelease(bound=1, epsilon=2 * leak, delta=FEW),
         _tested,
         (Local(0, [1, 1, 1, 2]), Local(1, [1, 1, 2, 2])),
         stated=2,
