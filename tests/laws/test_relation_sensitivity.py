@@ -31,9 +31,8 @@ from privet.planner.make import make_plan
 from privet.planner.measures import Measure
 from privet.planner.plan import Spend
 from privet.planner.stability import sensitivity_of
-from privet.query.facts import grid_step
 from privet.query.join import joins_of
-from privet.query.shape import schema_of
+from privet.query.shape import grid_step, schema_of
 from privet.query.sql.parse import parse
 from privet.testing.oracle import Memory
 from worlds import WorldTables

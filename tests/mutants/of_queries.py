@@ -33,13 +33,13 @@ MUTANTS: list[Mutant] = [
         ("not isinstance(found, Literal)", "False"),
     ),
     *of(
-        "query.kinds:side_by_side",
+        "query.resolve:side_by_side",
         "unit/query/test_kinds.py",
         ("len(several) < 2", "False"),
         ("kind == 'text' and not isinstance(one, Literal)", "False"),
     ),
     *of(
-        "query.kinds:_read_number",
+        "query.resolve:_read_number",
         "unit/query/test_kinds.py",
         (
             'folded("to_integer", [expression]) or folded("to_number", [expression])',
@@ -73,13 +73,13 @@ MUTANTS: list[Mutant] = [
         ("max(0, min(column - _WIDEST // 2, len(line) - _WIDEST))", "0"),
     ),
     *of(
-        "query.sql.names:find_table",
+        "query.sql.rewrites:find_table",
         "unit/query/test_names.py",
         ("len(before) <= len(words) and all(map(_means, before, words[len(words) - len(before) :]))", "True"),
         ("[schema] if schema is not None else [PUBLIC, exact[0]]", "[schema or PUBLIC, PUBLIC, exact[0]]"),
     ),
     *of(
-        "query.sql.names:_means",
+        "query.sql.rewrites:_means",
         "unit/query/test_names.py",
         ("word == name if quoted else word.casefold() == name.casefold()", "word.casefold() == name.casefold()"),
     ),
@@ -235,13 +235,13 @@ MUTANTS: list[Mutant] = [
         ("outward(self.bounds)", "self.bounds"),
     ),
     *of(
-        "query.facts:as_facts",
+        "query.shape:as_facts",
         "unit/query/test_expression_facts.py",
         ("known.nullable", "False"),
         ("int(last) + 1", "int(last)"),
     ),
     *of(
-        "query.facts:group_facts",
+        "query.shape:group_facts",
         "unit/query/test_expression_facts.py",
         ("(most * min(low, Fraction(0)), most * max(high, Fraction(0)))", "(min(low, 0), max(high, 0))"),
         ("1 if one.where is None and not empty else 0", "1"),
@@ -445,13 +445,13 @@ MUTANTS: list[Mutant] = [
         ("replace(wish, within=None, confidence=None, find=False) != Wish()", "False"),
     ),
     *of(
-        "query.sql.anti_joins:_says_none",
+        "query.sql.joins:_says_none",
         "laws/test_anti_joins.py",
         ("not typed(shown[name], item.rows.schema.columns).nullable", "True"),
         ("reader.place(column) != place", "False"),
     ),
     *of(
-        "query.sql.anti_joins:_used_elsewhere",
+        "query.sql.joins:_used_elsewhere",
         "laws/test_anti_joins.py",
         ("reader.place(one) in {place, None}", "False"),
     ),

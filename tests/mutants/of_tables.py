@@ -111,7 +111,7 @@ MUTANTS: list[Mutant] = [
         ("not is_public(tables[table])", "True"),
     ),
     *of(
-        "query.sql.comma_joins:Reader.shared",
+        "query.sql.joins:Reader.shared",
         "unit/query/test_comma_joins.py",
         ("all(name in other for other in listed)", "True"),
     ),

@@ -78,7 +78,6 @@ PRIVATE = {
     "planner.stability",
     "planner.verify",
     "query.build",
-    "query.facts",
     "query.join",
     "query.inside",
     "query.typed",

@@ -22,7 +22,7 @@ from privet.execution.pace import read_step
 from privet.ledger.codec import read_head
 from privet.ledger.limits import KEYS_SHARE
 from privet.ledger.postgres.server_address import read_address
-from privet.query.sql.names import read_schema
+from privet.query.sql.rewrites import read_schema
 
 from .declared import Analyst, Config, EngineLimits, LedgerPlace, Rules, above_zero, instant, part, path_in
 from .engine_kinds import ENGINES

@@ -18,8 +18,7 @@ from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Schema
 
 from .determined import DeterminedColumns
-from .each import by_person, states_each
-from .facts import facts_of
+from .each import by_person
 from .first import SOME_TEXT
 from .functions import mentions, typed
 from .inside import deduplicated, named_columns, with_ranks
@@ -29,6 +28,7 @@ from .nodes import (
     EXTREMES,
     GROUPING,
     MARK,
+    SCALAR,
     AggregateCall,
     Beside,
     Grouping,
@@ -45,6 +45,7 @@ from .nodes import (
     aggregate_of_two,
     distinct_name,
     has_aggregate,
+    has_scalar,
     has_window,
     is_aggregate,
     label,
@@ -70,8 +71,8 @@ from .resolve import (
     released_facts,
     substitute,
 )
-from .several import RELEASED_INSIDE, SCALAR, has_scalar, with_values
-from .shape import is_of_one, is_public, schema_of
+from .several import RELEASED_INSIDE, with_values
+from .shape import facts_of, is_of_one, is_public, schema_of
 from .typed import clamp_ends
 
 # HISTOGRAM(x, bins): equal bins over the public bounds of x, as one more key and a count.
@@ -151,7 +152,7 @@ def aggregated(source: PrivateRows, asked: Select, values: Sequence[ReleasedRows
         return listed(source, asked, values)
     _refuse_inside(asked)
     asked = with_bins(asked, source)
-    source, asked, each = by_person(source, asked) if states_each(asked) else (source, asked, False)
+    source, asked, each = by_person(source, asked) if asked.bounds_each else (source, asked, False)
     columns = source.schema.columns
     for clause, expressions in (("WHERE", (asked.where,)), ("GROUP BY", asked.keys)):
         if any(has_aggregate(expression) for expression in expressions):
@@ -225,7 +226,7 @@ def aggregated(source: PrivateRows, asked: Select, values: Sequence[ReleasedRows
 
     def over_released(expression: Expression) -> Expression:
         made = substitute(fitted(expression, columns), released)
-        made = with_columns(made, facts, windows, taken)
+        made = with_columns(made, facts, windows, taken) if has_window(made) else made
         facts.update((one.name, facts_over(one, facts)) for one in windows.values() if one.name not in facts)
         return checked(made, facts)
 
@@ -242,7 +243,8 @@ def aggregated(source: PrivateRows, asked: Select, values: Sequence[ReleasedRows
             if not keys
             else "GROUPING SETS, ROLLUP and CUBE go with aggregates; add COUNT(*), or list one grouping: GROUP BY a, b"
         )
-    beside += public.beside({expression: key.name for expression, key in keys.items()})
+    if public.found:
+        beside += public.beside({expression: key.name for expression, key in keys.items()})
     if values and levels:
         raise Unsupported("GROUPING SETS, ROLLUP and CUBE beside a released value are not supported; ask them apart")
     step = replace(

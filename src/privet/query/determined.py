@@ -6,7 +6,8 @@ A key has one row in its table, so each of its columns is a public function of t
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from privet.core.expression import ColumnRef, Expression
 from privet.core.relation import Join, Relation
@@ -29,14 +30,19 @@ class PublicSide:
     """What its key equals in every row of the join that has a row of it."""
 
 
+@dataclass(eq=False)
 class DeterminedColumns:
     """The columns of public tables that a query's keys determine, as they are asked for one by one."""
 
-    def __init__(self, source: PrivateRows, keys: Collection[Expression], taken: set[str]) -> None:
-        self.sides = list(_sides(source.table, source.tables))
-        self.tables, self.keys, self.taken = source.tables, keys, taken
-        self.found: dict[int, dict[str, str]] = {}
-        self.names: dict[int, str] = {}
+    source: PrivateRows
+    keys: Collection[Expression]
+    taken: set[str]
+    found: dict[int, dict[str, str]] = field(default_factory=dict)
+
+    @cached_property
+    def sides(self) -> list[PublicSide]:
+        """The public tables of the join, each with what its key equals."""
+        return _sides(self.source.table, self.source.tables)
 
     def determines(self, column: str) -> bool:
         """Return whether a column of the join has one public value in each group."""
@@ -52,18 +58,18 @@ class DeterminedColumns:
         several = self.found.setdefault(place, {})
         if own not in several:
             several[own] = distinct_name(column, self.taken)
-        return several[own], self.tables[self.sides[place].table].columns[own]
+        return several[own], self.source.tables[self.sides[place].table].columns[own]
 
     def beside(self, names: Mapping[Expression, str]) -> tuple[Beside, ...]:
         """Return what puts the columns beside released rows, whose keys have these names."""
         made = []
         for place, several in self.found.items():
             side = self.sides[place]
-            schema = self.tables[side.table]
+            schema = self.source.tables[side.table]
             key = next(one for one in side.equal if one in self.keys)
             own = distinct_name("key", self.taken)
             listed = {**{name: column for column, name in several.items()}, own: schema.key or ""}
-            rows = public_rows(PrivateRows.of(side.table, schema, self.tables))
+            rows = public_rows(PrivateRows.of(side.table, schema, self.source.tables))
             on = call("equal", ColumnRef(names[key]), ColumnRef(own))
             made.append(Beside(rows, "left", tuple(listed.items()), on))
         return tuple(made)

@@ -43,11 +43,6 @@ _LARGEST = 2**40
 _COUNTS = ("count_rows", "count")
 
 
-def states_each(asked: Select) -> bool:
-    """Return whether a SELECT states bounds of what each person gives to a group."""
-    return any(_stated(one) is not None for one in _marks(asked))
-
-
 def by_person(source: PrivateRows, asked: Select) -> tuple[PrivateRows, Select, bool]:
     """Return rows and a SELECT over them that ask for the same, and whether each person has one row in each group.
 
@@ -56,7 +51,7 @@ def by_person(source: PrivateRows, asked: Select) -> tuple[PrivateRows, Select, 
     """
     unit = source.schema.unit
     asked = _mapped(asked, lambda one: _of_one(one, rowwise=unit.rowwise))
-    if not states_each(asked):
+    if not asked.bounds_each:
         return source, asked, False
     if not isinstance(unit, Person):
         raise Unsupported(
@@ -71,7 +66,7 @@ def by_person(source: PrivateRows, asked: Select) -> tuple[PrivateRows, Select, 
     taken = {name.casefold() for name in source.schema.columns}
     keys = {check_key(one, source): distinct_name(label(one), taken) for one in asked.keys}
     inner: dict[Expression, str] = {}
-    for one in _marks(asked):
+    for one in asked.aggregates:
         plain = stated_bounds(one)[0]
         if plain.function != f"{MARK}count_units" and _within(one, source) not in inner:
             inner[_within(one, source)] = distinct_name(label(plain), taken)
@@ -173,11 +168,6 @@ def _outer(one: Expression, made: PrivateRows, name: str, source: PrivateRows) -
     over = "count_each" if function in _COUNTS else function
     value = aggregate(over, made.columns[name])
     return value if stated is None else bounded(value, "row", Literal(stated.low), Literal(stated.high))
-
-
-def _marks(asked: Select) -> list[Expression]:
-    given = [*(one for _, one in asked.outputs), asked.having, *(term.expression for term in asked.order)]
-    return [part for one in given if one is not None for part in parts_of(one) if is_aggregate(part)]
 
 
 def _stated(one: Expression) -> Stated | None:

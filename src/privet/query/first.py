@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -16,23 +16,22 @@ from privet.core.errors import Unsupported
 from privet.core.expression import Expression, Literal, parts_of
 from privet.core.schema import ColumnFacts as Facts
 
-from .nodes import Query, ReleasedRows, Select, is_aggregate
+from .nodes import SCALAR, Query, ReleasedRows, Select, is_aggregate, scalar
 from .resolve import substitute
-from .several import SCALAR, scalar
 
 MOST_FIRST = 5
 """The most values that are released before a question is asked."""
 
 
+@dataclass(eq=False)
 class FirstValues:
     """The values that a question needs before it can be asked, in the order in which they are met.
 
     `known` are those that were released by now.
     """
 
-    def __init__(self, known: Sequence[Any] = ()) -> None:
-        self.known = tuple(known)
-        self.found: list[Query] = []
+    known: tuple[Any, ...] = ()
+    found: list[Query] = field(default_factory=list)
 
     def __call__(self, rows: ReleasedRows) -> Literal:
         """Return the constant that stands for the one value of a released sub-query."""

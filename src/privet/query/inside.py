@@ -12,7 +12,6 @@ from privet.core.expression import ColumnRef, Expression, Literal
 from privet.core.relation import By, Derive, GroupWithin, Rank, Relation, RowSpan, Within
 from privet.core.unit import unit_columns
 
-from .facts import OVER, RANKS, WITHIN, grid_step
 from .join import check_person_shown, standing_on
 from .nodes import (
     MARK,
@@ -29,7 +28,7 @@ from .nodes import (
 )
 from .normal import conjunction
 from .resolve import checked, condition, fitted, substitute
-from .shape import is_of_one, is_public
+from .shape import OVER, RANKS, WITHIN, grid_step, is_of_one, is_public
 
 TRUE = Literal(True)
 

@@ -14,14 +14,24 @@ from privet.core.expression import Call, ColumnRef, Expression, Literal
 from privet.core.relation import Derive, GroupWithin, Join, Rank, Relation, Within
 from privet.core.unit import unit_columns
 
-from .facts import FINE, grid_step
 from .functions import mentions, typed
 from .join import in_order, renamed, standing_on, without_unit
 from .nodes import PrivateRows, distinct_name, label
 from .normal import call, conjunction
 from .resolve import checked, condition, substitute
 from .rules import MOMENTS, NUMBERS
-from .shape import check_same_unit, conjuncts, is_public, origin, place_of, same_owner, says_owner, schema_of
+from .shape import (
+    FINE,
+    check_same_unit,
+    conjuncts,
+    grid_step,
+    is_public,
+    origin,
+    place_of,
+    same_owner,
+    says_owner,
+    schema_of,
+)
 
 _COMPARES = frozenset({"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"})
 MIRRORED = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal"}

@@ -279,6 +279,18 @@ class Select:
     offset: int = field(default=0)
     qualify: Expression | None = None
 
+    @property
+    def aggregates(self) -> list[Expression]:
+        """The marked aggregates that it shows, compares and orders by, wherever they stand."""
+        given = [*(one for _, one in self.outputs), self.having, *(term.expression for term in self.order)]
+        return [part for one in given if one is not None for part in parts_of(one) if is_aggregate(part)]
+
+    @property
+    def bounds_each(self) -> bool:
+        """Whether it states bounds of what each person contributes to a group."""
+        stated = (stated_bounds(one)[1] for one in self.aggregates)
+        return any(one is not None and one.per == "group" for one in stated)
+
 
 def aggregate(function: str, argument: Expression | None = None, where: Expression | None = None) -> Call:
     """Return a marked aggregate of an argument over the rows that meet a condition."""
@@ -333,6 +345,20 @@ def is_window(expression: Expression) -> bool:
 def has_window(expression: Expression | None) -> bool:
     """Return whether a marked window function stands anywhere in an expression."""
     return expression is not None and any(map(is_window, parts_of(expression)))
+
+
+SCALAR = "scalar:"
+"""Marks the one value of a released sub-query inside an expression, by its place among those of a SELECT."""
+
+
+def scalar(place: int) -> Call:
+    """Return a marked value of a released sub-query."""
+    return Call(SCALAR, (Literal(place),))
+
+
+def has_scalar(expression: Expression | None) -> bool:
+    """Return whether the value of a released sub-query stands anywhere in an expression."""
+    return expression is not None and any(part.function == SCALAR for part in parts_of(expression))
 
 
 def aggregate_of_two(function: str, argument: Expression, other: Expression, where: Expression | None = None) -> Call:

@@ -11,11 +11,12 @@ from typing import Any
 from typing import Literal as OneOf
 
 from privet.core.errors import RequestError, Unsupported, WrongKind
-from privet.core.expression import Call, ColumnRef, Expression, Literal, parts_of
+from privet.core.expression import ColumnRef, Expression, parts_of
 from privet.core.relation import Derive
 from privet.core.schema import ColumnFacts as Facts
 
 from .nodes import (
+    SCALAR,
     Beside,
     Output,
     PrivateRows,
@@ -30,9 +31,6 @@ from .nodes import (
 from .resolve import substitute
 from .shape import is_public
 
-SCALAR = "scalar:"
-"""Marks the one value of a released sub-query inside an expression, by its place among those of a SELECT."""
-
 RELEASED_INSIDE = (
     "this sub-query gives a value over everybody's rows, which would decide about each person's; ask it as a question "
     "of its own, and write its answer here as a constant"
@@ -43,16 +41,6 @@ MOST_PARTS = 20
 """The most other rows that come to those of one SELECT."""
 
 Kind = OneOf["inner", "left", "right", "full", "all"]
-
-
-def scalar(place: int) -> Call:
-    """Return a marked value of a released sub-query."""
-    return Call(SCALAR, (Literal(place),))
-
-
-def has_scalar(expression: Expression | None) -> bool:
-    """Return whether the value of a released sub-query stands anywhere in an expression."""
-    return expression is not None and any(part.function == SCALAR for part in parts_of(expression))
 
 
 def public_rows(standing: PrivateRows) -> PublicRows:
@@ -119,7 +107,7 @@ def _source(other: Standing) -> tuple[Query | PublicRows, Mapping[str, Facts]]:
     if isinstance(other, ReleasedRows):
         _check_levels(other.query)
         return other.query, other.facts
-    from .facts import facts_of
+    from .shape import facts_of
 
     known = other.schema.columns
     return public_rows(other), {name: facts_of(one, known) for name, one in other.columns.items()}

@@ -23,7 +23,7 @@ from privet.core.ports import Ledger
 from privet.core.schema import Table
 from privet.core.unit import Link, unit_columns
 from privet.execution.request import read_views, utc_now
-from privet.query.sql.names import read_schema
+from privet.query.sql.rewrites import read_schema
 from privet.session import Session
 
 from .admission import AdmissionLedger

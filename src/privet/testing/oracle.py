@@ -39,9 +39,8 @@ from privet.engines.scan_sql.dialect import Form
 from privet.engines.scan_sql.row_values import doubles
 from privet.engines.scan_sql.statement import write_scan
 from privet.query.evaluation import as_kind
-from privet.query.facts import OVER
 from privet.query.functions import evaluate_row, longest, typed
-from privet.query.shape import equal_sides, schema_of
+from privet.query.shape import OVER, equal_sides, schema_of
 
 __all__ = ["Memory", "gives", "read", "weight"]
 

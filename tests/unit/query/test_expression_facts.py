@@ -15,9 +15,9 @@ from privet.core.expression import Call, ColumnRef, Expression, Literal
 from privet.core.relation import Within
 from privet.core.schema import Schema, boolean, category, date, integer, number, text, timestamp
 from privet.core.unit import Person
-from privet.query.facts import facts_of, group_facts
 from privet.query.functions import FUNCTIONS, typed
 from privet.query.normal import call
+from privet.query.shape import facts_of, group_facts
 from privet.query.typed import clamp_ends, outward
 
 COLUMNS = {

@@ -10,8 +10,8 @@ from privet.core.errors import BadParameter, ParseError, RequestError, UnknownNa
 from privet.core.schema import Schema, category, integer
 from privet.core.unit import Person
 from privet.query.nodes import Query
-from privet.query.sql.names import find_table, read_schema
 from privet.query.sql.parse import parse, parse_view
+from privet.query.sql.rewrites import find_table, read_schema
 
 COLUMNS = {"user_id": integer(), "ward": category(["A", "B"]), "age": integer(0, 120)}
 VISITS = Schema(unit=Person("user_id"), columns=COLUMNS)

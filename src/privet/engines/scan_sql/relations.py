@@ -17,8 +17,7 @@ from privet.core.relation import By, Derive, GroupWithin, Join, Rank, Relation, 
 from privet.core.scan import Sum
 from privet.core.schema import Schema
 from privet.core.unit import unit_columns
-from privet.query.facts import OVER
-from privet.query.shape import equal_sides, schema_of
+from privet.query.shape import OVER, equal_sides, schema_of
 
 from .dialect import Dialect, Rendered, Renderer, unified
 from .row_values import Given, clamped, given, owner_of, physical, sources

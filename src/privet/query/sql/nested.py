@@ -6,11 +6,10 @@ Each becomes a column of the rows that it is asked for: what they find among row
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from privet.core.errors import InvariantError, Unsupported
 from privet.core.expression import ColumnRef, Expression, Literal
-from privet.query.facts import WITHIN
 from privet.query.functions import evaluate_row, mentions
 from privet.query.join import kept_by
 from privet.query.lookups import Others, Wanted, among, exists, has_outer, is_among, is_met, looked_up, ownerless
@@ -18,7 +17,7 @@ from privet.query.nodes import MARK, PrivateRows, has_aggregate, is_aggregate, i
 from privet.query.normal import call
 from privet.query.resolve import substitute
 from privet.query.several import RELEASED_INSIDE
-from privet.query.shape import conjuncts, is_public
+from privet.query.shape import WITHIN, conjuncts, is_public
 
 from .clauses import Node, part, parts
 from .translate import Scope, translate
@@ -46,13 +45,13 @@ class Nested:
 ReadNested = Callable[[Node, Scope], Nested]
 
 
+@dataclass(eq=False)
 class Lookups:
     """The rows of a SELECT, with a column for each sub-query in its expressions, as they are read one by one."""
 
-    def __init__(self, rows: PrivateRows, read: ReadNested) -> None:
-        self.rows = rows
-        self.read = read
-        self.known: dict[str, Expression] = {}
+    rows: PrivateRows
+    read: ReadNested
+    known: dict[str, Expression] = field(default_factory=dict)
 
     def __call__(self, node: Node, scope: Scope) -> Expression:
         """Return what stands for a sub-query: an expression over the rows, which may have become wider."""

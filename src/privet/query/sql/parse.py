@@ -25,16 +25,14 @@ from privet.query.first import FirstValues
 from privet.query.functions import sql_names
 from privet.query.nodes import PrivateRows, Query
 
-from .brackets import without_brackets
 from .calls import NAMES
 from .clauses import UNDERSTOOD, Node, check_depth, check_nodes, part, parts
-from .forms import settle_forms
-from .names import read_schema, settle_names
 from .parameters import NOTHING, GivenValues, settle_given
 from .places import mark
 from .quartiles import read_quantiles
+from .rewrites import read_schema, settle_forms, settle_names, without_brackets
 from .select import read_query, read_rows
-from .stated import with_bounds
+from .stated import BOUNDING, with_bounds
 from .synonyms import SYNONYMS
 
 # How a question wants to be answered, where its SQL says so, in words that the parser does not know.
@@ -355,7 +353,7 @@ def _read_tree(sql: str, settle: Callable[[Sequence[Node]], None], read: Callabl
             if settle_forms(nodes):
                 nodes = list(tree.walk())
             check_nodes(nodes, NAMES)
-            if read_quantiles(nodes):
+            if any(node.key == "window" for node in nodes) and read_quantiles(nodes):
                 nodes = list(tree.walk())
             without_brackets(nodes)
             settle(nodes)
@@ -549,7 +547,9 @@ def _tree(sql: str, read: list[Node]) -> tuple[Node, Wish]:
         raise ParseError("a string, a quoted name or a comment does not end") from None
     read += tokens
     tokens, wish = split_wish(_one_statement(read_tokens(tokens, sql)))
-    tokens = _ordered_pivot(with_bounds(tokens))
+    if any(str(token.text).casefold() in BOUNDING for token in tokens):
+        tokens = with_bounds(tokens)
+    tokens = _ordered_pivot(tokens)
     _check_tokens(tokens)
     _check_arguments(tokens)
     try:

@@ -52,8 +52,6 @@ class _Ranked:
 
 def read_quantiles(nodes: Sequence[Node]) -> bool:
     """Replace quantiles that are written by ranks by quantiles, in place; return whether there were any."""
-    if not any(node.key == "window" for node in nodes):
-        return False
     ctes = {part(part(node, "alias"), "this").name.casefold(): node for node in nodes if node.key == "cte"}
     named = [part(node, "this").name.casefold() for node in nodes if node.key == "table"]
     once = {name: cte for name, cte in ctes.items() if named.count(name) == 1}

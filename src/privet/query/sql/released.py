@@ -7,17 +7,18 @@ it is refused by name: nothing here ever passes one to them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from privet.core.errors import RequestError, UnknownName, Unsupported
 from privet.core.expression import ColumnRef, Expression
 from privet.query.build import refined
-from privet.query.nodes import PrivateRows, ReleasedRows, Select, Standing
+from privet.query.nodes import PrivateRows, ReleasedRows, Select, Standing, scalar
 from privet.query.normal import call, conjunction
-from privet.query.several import RELEASED_INSIDE, Kind, beside, scalar, value_of_released
+from privet.query.several import RELEASED_INSIDE, Kind, beside, value_of_released
 from privet.query.shape import is_public
 
 from .clauses import Node, part, parts
-from .comma_joins import conjuncts_of
+from .joins import conjuncts_of
 from .translate import Scope, translate
 
 Placed = tuple[Standing, str, Node | None]
@@ -126,15 +127,14 @@ def _over_both(node: Node, scope: Scope, new: object) -> Expression | None:
         return None
 
 
+@dataclass(eq=False)
 class Values:
     """The values of released sub-queries in the expressions of one SELECT, as they are read one by one."""
 
-    def __init__(
-        self, read: Callable[[Node], Standing], otherwise: Callable[[Node, Scope], Expression] | None = None
-    ) -> None:
-        self.read, self.otherwise = read, otherwise
-        self.found: list[ReleasedRows] = []
-        self.known: dict[str, Expression] = {}
+    read: Callable[[Node], Standing]
+    otherwise: Callable[[Node, Scope], Expression] | None = None
+    found: list[ReleasedRows] = field(default_factory=list)
+    known: dict[str, Expression] = field(default_factory=dict)
 
     def __call__(self, node: Node, scope: Scope) -> Expression:
         """Return what stands for a sub-query: its value, where it is released, or what another reader makes of it."""

@@ -37,16 +37,14 @@ from privet.query.resolve import condition
 from privet.query.several import stacked, unused, value_of_released, with_values
 from privet.query.shape import conjuncts, is_public
 
-from .anti_joins import read_anti_joins
 from .calls import NAMES
 from .clauses import Node, part, parts, refusal
-from .comma_joins import Item, arranged, conjuncts_of
 from .crosstab import pivoted
-from .forms import NATURAL
-from .names import DECLARED
+from .joins import Item, arranged, conjuncts_of, read_anti_joins
 from .nested import Lookups, Nested, ReadNested
 from .parameters import fixed_value
 from .released import RELEASED_INSIDE, KeptMembers, Values, read_released
+from .rewrites import DECLARED, NATURAL
 from .translate import Scope, find, translate
 
 # Reads GROUP BY, with GROUPING SETS, ROLLUP and CUBE, from the parser's tree.
@@ -581,7 +579,7 @@ def _select(node: Node, places: FromTables, outermost: bool) -> Standing:
         qualify=_condition(node, "qualify", replace(scope, aliases=aliases)),
     )
     relation = lookups.rows
-    if unused(asked, values.found):
+    if values.found and unused(asked, values.found):
         raise Unsupported(RELEASED_INSIDE)  # it stood in GROUP BY, where it makes no groups
     if asked.levels and (not outermost and isinstance(relation, PrivateRows) and stays_within(relation, asked)):
         raise Unsupported("GROUPING SETS, ROLLUP and CUBE stand in the outermost SELECT, which releases")
@@ -590,7 +588,7 @@ def _select(node: Node, places: FromTables, outermost: bool) -> Standing:
     if outermost and is_public(relation.schema):
         return listed(relation, asked, values.found)
     beside = tuple(values.found)
-    if places.first is not None:
+    if beside and places.first is not None:
         asked, beside = with_first(asked, beside, places.first)
     released = [*(one for _, one in asked.outputs), asked.having, *(term.expression for term in asked.order)]
     aggregates = asked.having is not None or any(has_aggregate(one) for one in released)

@@ -2,7 +2,7 @@
 
     SUM(x, contribution_bounds_per_group => (0, 100))        ANON_SUM(x CLAMPED BETWEEN 0 AND 100)
 
-Both become a call around the aggregate, by a name that nobody can type, before the parser runs. What stands anywhere
+Both become a call around the aggregate, by a name that cannot be typed, before the parser runs. What stands anywhere
 else, or has bounds that are no constants, is refused by name.
 """
 
@@ -27,7 +27,10 @@ ANON = {
     "ANON_STDDEV_POP": ("STDDEV_POP", PER_ROW),
     "ANON_PERCENTILE_CONT": ("PERCENTILE_CONT", PER_ROW),
 }
-"""The older names, and what CLAMPED BETWEEN bounds there: what a person gives to a group, or the value of each row."""
+"""The older names, and what CLAMPED BETWEEN bounds there: a person's contribution to a group, or each row's value."""
+
+BOUNDING = frozenset({PER_GROUP, PER_ROW, "clamped", "report_format", "anon_quantiles", *map(str.lower, ANON)})
+"""Words, in small letters, without which a question states no bounds, and nothing here is to be done."""
 
 _FORM = "a number, both constants: SUM(x, contribution_bounds_per_group => (0, 100))"
 

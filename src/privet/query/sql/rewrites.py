@@ -1,0 +1,275 @@
+"""Rewrites in the parser's tree, before anything in it is read: other forms, brackets around joins, names with dots.
+
+Each leaves a tree that means the same and that the reader understands. None reads data or decides about privacy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from privet.core.errors import BadParameter, RequestError, UnknownName, Unsupported
+from privet.core.given import plain_text
+
+from .clauses import Node, part, parts
+
+# Forms that say in other words what is understood: WITH ROLLUP, x = ANY (...), x IN (VALUES ...), NATURAL JOIN.
+
+NATURAL = "natural"
+"""Marks a join of all columns that both sides have, until it is known which these are."""
+
+
+def settle_forms(nodes: Sequence[Node]) -> bool:
+    """Write other forms anew, and return whether there were any."""
+    changed = False
+    for node in nodes:
+        rewrite = _FORMS.get(node.key)
+        if rewrite is not None and rewrite(node):
+            changed = True
+    return changed
+
+
+def _group(node: Node) -> bool:
+    """Make GROUP BY a, b WITH ROLLUP into GROUP BY ROLLUP (a, b), and WITH CUBE likewise."""
+    for word in ("rollup", "cube"):
+        found = node.args.get(word)
+        bare = isinstance(found, list) and len(found) == 1 and not parts(found[0], "expressions")
+        if bare and parts(node, "expressions"):
+            found[0].set("expressions", parts(node, "expressions"))
+            node.set("expressions", found)
+            node.set(word, None)
+            return True
+    return False
+
+
+def _any(node: Node) -> bool:
+    """Make x = ANY (...) into x IN (...), and x <> ALL (...) into NOT x IN (...)."""
+    several = part(node, "expression")
+    if several is None or several.key != {"eq": "any", "neq": "all"}[node.key]:
+        return False
+    from sqlglot import expressions as tree
+
+    inner = part(several, "this")
+    while inner is not None and inner.key == "paren":
+        inner = part(inner, "this")
+    if inner is None or inner.key not in {"select", "subquery", "tuple"}:
+        return False
+    listed = parts(inner, "expressions") if inner.key == "tuple" else None
+    query = None if listed is not None else inner if inner.key == "subquery" else tree.Subquery(this=inner)
+    made = tree.In(this=part(node, "this"), expressions=listed, query=query)
+    node.replace(made if node.key == "eq" else tree.Not(this=made))
+    return True
+
+
+def _in(node: Node) -> bool:
+    """Make x IN (VALUES (1), (2)) into x IN (1, 2)."""
+    listed = parts(node, "expressions")
+    if len(listed) != 1 or listed[0].key != "values" or part(listed[0], "alias") is not None:
+        return False
+    rows = parts(listed[0], "expressions")
+    if not all(row.key == "tuple" for row in rows):
+        return False
+    node.set(
+        "expressions", [parts(row, "expressions")[0] if len(parts(row, "expressions")) == 1 else row for row in rows]
+    )
+    return True
+
+
+def _join(node: Node) -> bool:
+    """Mark NATURAL JOIN, whose columns are known where its tables are."""
+    plain = part(node, "on") is None and not parts(node, "using")
+    if str(node.args.get("method") or "").upper() != "NATURAL" or not plain:
+        return False
+    node.set("method", None)
+    node.set(NATURAL, True)
+    return True
+
+
+_FORMS = {"group": _group, "eq": _any, "neq": _any, "in": _in, "join": _join}
+
+
+# Joins in brackets as a plain list of joins: FROM (a JOIN b ON ...) JOIN c ON ..., and a JOIN (b JOIN c ON ...) ON ...
+#
+# Brackets on the left change nothing. On the right they do so for outer joins, which are refused there; for others, the
+# condition of the brackets is one more condition of WHERE, since an inner join keeps the pairs that meet it.
+
+
+def without_brackets(nodes: Sequence[Node]) -> None:
+    """Take the brackets around joins out of every FROM."""
+    if any(node.key == "subquery" and _is_joined(node) for node in nodes):
+        for node in nodes:
+            if node.key == "select" and part(node, "from") is not None:
+                _open(node)
+
+
+def _is_joined(node: Node) -> bool:
+    return part(node, "this") is not None and part(node, "this").key == "table" and part(node, "alias") is None
+
+
+def _open(select: Node) -> None:
+    origin = part(select, "from")
+    first, joins = part(origin, "this"), parts(select, "joins")
+    while first.key == "subquery" and _is_joined(first):
+        joins = [*_taken(part(first, "this")), *parts(first, "joins"), *joins]
+        first = part(first, "this")
+    origin.set("this", first)
+    plain: list[Node] = []
+    for one in joins:
+        place = part(one, "this")
+        if place.key != "subquery" or not _is_joined(place):
+            plain.append(one)
+            continue
+        inner = _taken(part(place, "this"))
+        if any(not _is_inner(other) for other in (one, *inner)) or any(_turns(other) for other in joins):
+            raise Unsupported(
+                "brackets around joins on the right of an outer join are not supported; write a sub-query with names "
+                "for its columns, or join one table after the other"
+            )
+        condition = part(one, "on")
+        if condition is None:
+            raise Unsupported("a join with brackets on its right needs an ON")
+        one.set("this", part(place, "this"))
+        one.set("on", None)
+        one.set("kind", None)
+        plain += [one, *inner]
+        _also(select, condition)
+    select.set("joins", plain)
+
+
+def _taken(table: Node) -> list[Node]:
+    """Return the joins that stand beside a table within its brackets, and take them from it."""
+    found = parts(table, "joins")
+    table.set("joins", None)
+    return found
+
+
+def _is_inner(join: Node) -> bool:
+    return not join.args.get("side") and str(join.args.get("kind") or "").upper() in {"", "INNER", "CROSS"}
+
+
+def _turns(join: Node) -> bool:
+    return str(join.args.get("side") or "").upper() in {"RIGHT", "FULL"}
+
+
+def _also(select: Node, condition: Node) -> None:
+    from sqlglot.expressions import And, Where
+
+    where = part(select, "where")
+    if where is None:
+        select.set("where", Where(this=condition))
+    else:
+        where.set("this", And(this=part(where, "this"), expression=condition))
+
+
+# Finds the declared table that a name with dots means: schema.table, catalogue.schema.table, "quoted" or not.
+#
+# A schema is a word before a name and nothing more: there is one set of tables, and no word makes another one.
+
+PUBLIC = "public"
+"""The schema of all tables, where none is declared."""
+
+DECLARED = "declared"
+"""Marks an identifier that stands for a declared table or view, whatever a CTE is called."""
+
+_MOST = 200
+
+
+def read_schema(value: object) -> str | None:
+    """Return the schema that tables are declared to be in: a name, or a catalogue and a name with a dot between."""
+    if value is None:
+        return None
+    words = plain_text(value, "schema").split(".")
+    if not 1 <= len(words) <= 2 or not all(word.strip() for word in words) or sum(map(len, words)) > _MOST:
+        raise BadParameter("schema", value, "a name such as 'clinic', or a catalogue and a name: 'warehouse.clinic'")
+    return ".".join(words)
+
+
+def find_table(path: Sequence[tuple[str, bool]], names: Collection[str], schema: str | None) -> str:
+    """Return the declared name that a path of names means; each is exact where it is quoted.
+
+    Raises:
+        UnknownName: if there is no such table, or its schema is another one.
+    """
+    for name in names:  # a table may be declared with its schema in its name
+        words = name.split(".")
+        if len(words) == len(path) > 1 and all(map(_means, path, words)):
+            return name
+    table = path[-1]
+    found = [name for name in names if _means(table, name)]
+    exact = [name for name in found if name == table[0]] or found
+    if not exact:
+        raise UnknownName("table", ".".join(word for word, _ in path), names)
+    # a schema that is called as its one table, as in PUMS.PUMS, says no more than the table's name
+    allowed = [schema] if schema is not None else [PUBLIC, exact[0]]
+    for one in allowed:
+        words = one.split(".")
+        before = path[:-1]
+        if len(before) <= len(words) and all(map(_means, before, words[len(words) - len(before) :])):
+            return exact[0]
+    asked = ".".join(word for word, _ in path[:-1])
+    raise UnknownName(
+        "schema",
+        asked,
+        allowed[:1],
+        advice=f"the tables are in {allowed[0]!r}; write {allowed[0]}.{exact[0]}, or {exact[0]} alone",
+    )
+
+
+def settle_names(nodes: Sequence[Node], tables: Collection[str], views: Collection[str], schema: str | None) -> None:
+    """Replace each name with dots before it, of a table or of a column's table, by the declared name that it means."""
+    found = [node for node in nodes if node.key in {"table", "column"} and part(node, "db") is not None]
+    if not found:
+        return
+    names = (*tables, *views)
+    hidden = {part(part(node, "alias"), "this").name.casefold() for node in nodes if node.key == "cte"}
+    known: dict[str, str] = {}  # the tables that FROM names without an alias: by which name the query knows each
+    for node in nodes:
+        if node.key == "table" and part(node, "alias") is None:
+            name = str(part(node, "this").name)
+            known.setdefault(name.casefold(), name)
+    for node in (one for one in found if one.key == "table"):
+        name = find_table(_path(node), names, schema)
+        if name in views and name.casefold() in hidden:
+            raise RequestError(f"{name!r} is the name of a view and of a CTE; give the CTE another name")
+        own = name.rsplit(".", 1)[-1]
+        _settle(node, "this", name)
+        part(node, "this").args[DECLARED] = name in tables
+        if part(node, "alias") is None:
+            known[name.casefold()] = own
+            if own != name:
+                node.set("alias", _alias(part(node, "this"), own))
+    for node in (one for one in found if one.key == "column"):
+        path = _path(node)
+        name = find_table(path[:-1], names, schema)
+        if name.casefold() not in known:
+            shown = ".".join(word for word, _ in path)
+            raise Unsupported(
+                f"{shown} is of a table that FROM does not name, or names by an alias; write alias.{path[-1][0]}"
+            )
+        _settle(node, "table", known[name.casefold()])
+
+
+def _settle(node: Node, argument: str, name: str) -> None:
+    """Give a node a plain name instead of one with dots."""
+    node.set(argument, _identifier(part(node, argument), name))
+    node.set("db", None)
+    node.set("catalog", None)
+
+
+def _identifier(old: Node, name: str) -> Node:
+    return type(old)(this=name, quoted=True).update_positions(old)
+
+
+def _alias(old: Node, name: str) -> Node:
+    from sqlglot.expressions import TableAlias
+
+    return TableAlias(this=_identifier(old, name))
+
+
+def _path(node: Node) -> list[tuple[str, bool]]:
+    parts = [part(node, name) for name in ("catalog", "db", "table", "this") if name != "table" or node.key == "column"]
+    return [(str(one.name), bool(one.args.get("quoted"))) for one in parts if one is not None]
+
+
+def _means(written: tuple[str, bool], name: str) -> bool:
+    word, quoted = written
+    return word == name if quoted else word.casefold() == name.casefold()
