@@ -36,6 +36,8 @@ class System:
 
     name: str
     packages: tuple[str, ...] = ()
+    made: bool = False
+    """Whether `make` makes its environment, with Privet in it."""
 
     @property
     def worker(self) -> Path:
@@ -56,15 +58,23 @@ SYSTEMS = {
         System("numpy"),
         System("duckdb"),
         System("postgres"),
+        System("spark", made=True),
+        System("tumult", packages=("tmlt.analytics==0.21.*", "pyspark==3.5.9")),
     )
 }
 
 
 def make_environment(system: System) -> Path:
     """Return the interpreter in which the system is installed, installing it if need be."""
+    home = ENVIRONMENTS / system.name
+    if system.made:
+        try:
+            _run(["make", "-C", str(HERE.parent), f"{ENVIRONMENTS.name}/{system.name}/.installed"])
+        except subprocess.CalledProcessError as error:
+            raise MissingPeer(system.name, str(error.stderr or error).strip()[-2000:]) from None
+        return home / "bin" / "python"
     if not system.packages:
         return Path(sys.executable)
-    home = ENVIRONMENTS / system.name
     stamp, wanted = home / ".installed", "\n".join(system.packages)
     if stamp.is_file() and stamp.read_text() == wanted:
         return home / "bin" / "python"

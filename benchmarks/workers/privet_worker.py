@@ -12,6 +12,7 @@ from privet_local import LOCAL
 from privet_postgres import IN_POSTGRES
 from privet_queries import QUERIES
 from privet_shared_ledger import SHARED_LEDGER
+from privet_spark import ON_SPARK
 from serve import importing, serve
 from strategy_errors import STRATEGIES
 
@@ -152,6 +153,7 @@ if __name__ == "__main__":
             **LEDGER,
             **SHARED_LEDGER,
             **IN_POSTGRES,
+            **ON_SPARK,
             **AUDITS,
             **STRATEGIES,
             **LOCAL,

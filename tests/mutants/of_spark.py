@@ -62,5 +62,19 @@ MUTANTS: list[Mutant] = [
         SQL,
         ('f"(CAST({sql} AS DOUBLE) + 0D)"', 'f"CAST({sql} AS DOUBLE)"'),
     ),
+    *of("engines.spark.spark_engine:SparkEngine.check", SQL, ("self._failed", "False")),
+    *of(
+        "engines.spark.spark_engine:SparkEngine._verify_answers",
+        SQL,
+        ("self._failed = False", "pass"),
+        ('self._fetch("SELECT 1")', "pass"),
+    ),
+    *of("engines.spark.spark_engine:SparkEngine._run", SQL, ("self._failed = True", "pass")),
+    *of(
+        "engines.duckdb.lakes:_verify_deletes",
+        "unit/engines/test_lakes.py",
+        ('one.file_format.value == "PARQUET"', "True"),
+        ("known = False", "known = True"),
+    ),
     *of("engines.spark.cluster:Spark.__repr__", SQL, ('f"sc://{urlsplit(self.remote).hostname}"', "self.remote")),
 ]

@@ -5,21 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import deltalake
 import pyarrow as pa
 import pytest
+from iceberg_deletes import DataFileContent, FileFormat, data_files, with_deletes
+from pyarrow import parquet
 
 import privet
 from privet.core import schema
 from privet.core.errors import RequestError
-from privet.core.scan import Norm, Scan, Sum
+from privet.core.expression import ColumnRef
+from privet.core.scan import GroupKey, Norm, Scan, Sum
 from privet.core.schema import Contribution, Table
 from privet.core.unit import Person
 from privet.engines.duckdb.engine import DuckDB
 from privet.engines.duckdb.inspection import inspect
 from privet.engines.duckdb.lakes import DeltaTable, IcebergTable
-
-deltalake = pytest.importorskip("deltalake")
-pytest.importorskip("pyiceberg")
 
 COLUMNS = {"who": schema.integer(), "city": schema.category(["a", "b"])}
 
@@ -74,14 +75,14 @@ def test_a_delta_table_with_deletion_vectors_is_refused(tmp_path: Path) -> None:
     assert "deletion vectors" in str(inspect("t", people(DeltaTable(path))).problems)
 
 
-def iceberg(tmp_path: Path) -> Any:
+def iceberg(tmp_path: Path, **properties: str) -> Any:
     from pyiceberg.catalog.sql import SqlCatalog
 
     place = tmp_path / "lake"
     place.mkdir()
     catalog = SqlCatalog("here", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{place}")
     catalog.create_namespace("clinic")
-    made = catalog.create_table("clinic.visits", schema=rows(0, 1).schema)
+    made = catalog.create_table("clinic.visits", schema=rows(0, 1).schema, properties=properties)
     made.append(rows(0, 100))
     return made
 
@@ -92,6 +93,57 @@ def test_an_iceberg_table_is_read_at_its_snapshot_without_who_was_deleted(tmp_pa
     made.delete("who < 30")
     assert counted(IcebergTable(made.metadata_location.removeprefix("file://"))) == 70
     assert counted(IcebergTable(made.metadata_location.removeprefix("file://"), snapshot=first)) == 100
+
+
+def positions(*places: tuple[str, int]) -> pa.Table:
+    return pa.table({"file_path": [file for file, _ in places], "pos": pa.array([at for _, at in places], pa.int64())})
+
+
+def test_position_deletes_of_an_iceberg_table_take_their_people_away(tmp_path: Path) -> None:
+    made = iceberg(tmp_path, **{"write.parquet.row-group-limit": "16"})
+    made.append(rows(100, 150))
+    first = next(
+        file for file in data_files(made) if parquet.read_metadata(file.removeprefix("file://")).num_rows == 100
+    )
+    assert parquet.read_metadata(first.removeprefix("file://")).num_row_groups > 5
+    metadata = with_deletes(made, positions(*((first, place) for place in (0, 15, 16, 17, 50, 99))))
+    before = made.current_snapshot().snapshot_id
+    assert counted(IcebergTable(made.metadata_location.removeprefix("file://"))) == 150
+    assert counted(IcebergTable(metadata)) == 144
+    assert counted(IcebergTable(metadata, snapshot=before)) == 150
+    assert left(IcebergTable(metadata)) == set(range(150)) - {0, 15, 16, 17, 50, 99}
+
+
+def left(source: Any) -> set[int]:
+    """Return whose rows are read: who is found by a question for each."""
+    table = Table(source, unit=Person("who"), columns=COLUMNS, contribution=Contribution(groups=1, rows=1))
+    key = GroupKey(ColumnRef("who"), tuple(range(150)), False)
+    with DuckDB({"t": table}) as engine:
+        found = engine.scan(Scan("t", table.schema, None, (key,), (Sum(None, 1, 1),), Norm(1, 5, 0)))
+        return {who for (who,), (count,) in found._groups.items() if count}
+
+
+@pytest.mark.parametrize(
+    ("content", "form", "equal"),
+    [
+        (DataFileContent.EQUALITY_DELETES, FileFormat.PARQUET, [1]),
+        (DataFileContent.POSITION_DELETES, FileFormat.AVRO, None),
+        (DataFileContent.POSITION_DELETES, FileFormat.ORC, None),
+        (DataFileContent.POSITION_DELETES, FileFormat.PUFFIN, None),
+    ],
+    ids=["by value", "in Avro", "in ORC", "as vectors"],
+)
+def test_deletes_of_other_kinds_are_refused_when_the_table_is_opened(
+    tmp_path: Path, content: DataFileContent, form: FileFormat, equal: list[int] | None
+) -> None:
+    made = iceberg(tmp_path)
+    gone = rows(0, 30).select(["who"]) if equal else positions((data_files(made)[0], 3))
+    source = IcebergTable(with_deletes(made, gone, content=content, form=form, equal=equal))
+    with pytest.raises(RequestError, match="keeps deletions in a form"):
+        DuckDB({"t": people(source)})
+    assert "keeps deletions" in str(inspect("t", people(source)).problems)
+    with pytest.raises(RequestError, match="keeps deletions"):
+        privet.Session({"t": people(source)}, budget=privet.Pure(epsilon=1))
 
 
 @pytest.mark.parametrize("source", [DeltaTable("absent"), IcebergTable("absent.json"), DeltaTable("absent", version=3)])

@@ -6,13 +6,14 @@ import datetime
 import re
 from dataclasses import dataclass, field
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from privet.core import schema
-from privet.core.errors import BadParameter, RequestError, Unsupported
+from privet.core.errors import BadParameter, EngineError, RequestError, Unsupported
 from privet.core.expression import Call, ColumnRef, Literal
 from privet.core.scan import Discovery, GroupKey, Largest, Near, Norm, Once, Pairs, Products, Scan, Sizes, Sum, Truncate
 from privet.core.schema import Schema, Table
@@ -22,7 +23,7 @@ from privet.engines.scan_sql.dialect import Renderer
 from privet.engines.scan_sql.row_values import sources
 from privet.engines.scan_sql.statement import write_scan
 from privet.engines.scan_sql.windows import grouped_counts
-from privet.engines.spark import Spark, SparkTable
+from privet.engines.spark import Spark, SparkTable, spark_engine
 from privet.engines.spark.cluster import SETTINGS
 from privet.engines.spark.spark_sources import columns_of
 from privet.query.functions import FUNCTIONS
@@ -304,3 +305,46 @@ def test_without_pyspark_the_error_names_the_extras() -> None:
         table = Table("visits.parquet", unit=Rows(), columns={"age": schema.integer()})
         with pytest.raises(RequestError, match=r"privet\[spark\]"):
             Spark().over({"t": table})
+
+
+# --- a Spark that fails -----------------------------------------------------------------------------------------------
+
+
+class FailingSpark:
+    """A session that answers as long as it lives, and counts what it was asked."""
+
+    def __init__(self) -> None:
+        self.lives, self.asked = True, list[str]()
+        nothing = {"addJobTag": str, "removeJobTag": str, "cancelJobsWithTag": str}
+        self.sparkContext = SimpleNamespace(**nothing)  # as PySpark calls it
+
+    def sql(self, text: str, args: Any = None) -> Any:
+        self.asked.append(text)
+        if not self.lives:
+            raise RuntimeError("Ada Lovelace")
+        return SimpleNamespace(collect=lambda: [("Ulm", 3, 4)])
+
+
+def test_no_one_pays_for_a_scan_of_a_spark_that_died(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = FailingSpark()
+    monkeypatch.setattr(spark_engine, "open_session", lambda place: (session, False))
+    engine = Spark().over({})
+    engine._tables, engine._relations = {"t": SCANS["norm 2"].schema}, {"t": "stored"}
+    scan = SCANS["norm 2"]
+    engine.check(scan)
+    assert session.asked == []
+    assert engine.scan(scan)._groups == {("Ulm",): (3, 4)}
+    session.lives = False
+    with pytest.raises(EngineError) as failed:
+        engine.scan(scan)
+    assert "Ada" not in str(failed.value)
+    for _ in range(2):
+        with pytest.raises(RequestError, match="no longer answers") as refused:
+            engine.check(scan)
+        assert "Ada" not in str(refused.value)
+        assert refused.value.__context__ is None
+    session.lives = True
+    engine.check(scan)
+    asked = len(session.asked)
+    engine.check(scan)
+    assert len(session.asked) == asked

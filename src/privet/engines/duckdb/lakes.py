@@ -104,8 +104,24 @@ class IcebergTable:
                 raise LookupError
         except Exception:  # what the reader says may quote a value
             raise_alone(RequestError(f"table {name!r}: no Iceberg table is at its path, or not this snapshot of it"))
-        # the reader applies delete files, and raises for kinds of them that it does not know
+        _verify_deletes(name, opened.scan(snapshot_id=pinned))
         return _pinned(name, lambda: opened.scan(snapshot_id=pinned).to_arrow_batch_reader())
+
+
+def _verify_deletes(name: str, scan: Any) -> None:
+    """Refuse a table unless all its delete files list positions, in Parquet: with these the reader is tested."""
+    try:
+        deletes = [one for task in scan.plan_files() for one in task.delete_files]  # raises for deletes by value
+        known = all(one.file_format.value == "PARQUET" for one in deletes)
+    except Exception:  # what the reader says may quote a path
+        known = False
+    if not known:
+        raise_alone(
+            RequestError(
+                f"table {name!r} keeps deletions in a form that is not read here, and rows that were deleted would "
+                f"come back; rewrite its files (CALL system.rewrite_data_files), or read it with Spark"
+            )
+        )
 
 
 LakeTable = DeltaTable | IcebergTable

@@ -146,12 +146,14 @@ def open_session(place: Spark) -> tuple[Any, bool]:
             )
         )
     if place.remote is not None:
-        _reach(place.remote)
+        reach(place.remote)
     try:
         made, own = _made(SparkSession, place)
         version = str(made.version)
     except RequestError:
         raise
+    except ImportError:
+        raise_alone(RequestError("this PySpark lacks what it needs for a server: install privet[spark]"))
     except Exception:  # what Spark says may quote an address with its token
         where = "here; is Java installed?" if place.remote is None else "at its address"
         raise_alone(RequestError(f"Spark cannot be opened {where}"))
@@ -166,7 +168,7 @@ def open_session(place: Spark) -> tuple[Any, bool]:
     return made, own
 
 
-def _reach(remote: str) -> None:
+def reach(remote: str) -> None:
     """Raise unless something listens at an address: the client itself would try for many minutes."""
     parts = urlsplit(remote)
     try:
@@ -183,7 +185,10 @@ def _reach(remote: str) -> None:
 
 def _made(kind: Any, place: Spark) -> tuple[Any, bool]:
     if place.remote is not None:
-        made = kind.builder.remote(place.remote).create()
+        # PySpark's own builder would turn this whole process to servers, and the caller's sessions with it
+        from pyspark.sql.connect.session import SparkSession as RemoteSession
+
+        made = RemoteSession.builder.remote(place.remote).create()
         with contextlib.suppress(Exception):
             from pyspark.sql.connect.client.retries import DefaultPolicy
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
-from privet.core.errors import BadParameter, EngineError, InvariantError, raise_alone
+from privet.core.errors import BadParameter, EngineError, InvariantError, PrivetError, RequestError, raise_alone
 from privet.core.links import followed
 from privet.core.numbers import read_seconds, whole
 from privet.core.relation import Relation, tables_of
@@ -34,7 +34,7 @@ from privet.engines.scan_sql.statement import Statement, write_scan
 from privet.engines.scan_sql.windows import grouped_counts
 from privet.query.shape import schema_of
 
-from .cluster import Spark, Tags, open_session, tags_of
+from .cluster import Spark, Tags, open_session, reach, tags_of
 from .spark_sources import columns_of, open_frame
 
 Result = TypeVar("Result")
@@ -60,7 +60,8 @@ class SparkEngine:
             raise BadParameter("tables", type(tables).__name__, "a mapping of names to Tables")
         self._seconds = float(read_seconds(place.timeout, "timeout"))
         self._free = threading.Semaphore(place.scans)
-        self._closed = False
+        self._closed = self._failed = False
+        self._remote = place.remote
         self._checked: dict[int, tuple[Scan, Statement]] = {}
         self._relations: dict[str, str] = {}
         self._shared: list[str] = []
@@ -73,11 +74,25 @@ class SparkEngine:
             raise
 
     def check(self, scan: Scan) -> None:
-        """Raise a `RequestError` where a scan cannot be run, from declared facts alone: its SQL is written, not run."""
+        """Raise a `RequestError` where a scan cannot be run, from declared facts alone: its SQL is written, not run.
+
+        After a failure, Spark is first asked whether it is still there: no one pays for a scan of a cluster that died.
+        """
+        if self._failed:
+            self._verify_answers()
         while len(self._checked) >= _MOST_CHECKED:
             with contextlib.suppress(KeyError, RuntimeError):  # another thread may take one away meanwhile
                 self._checked.pop(next(iter(self._checked), 0))
         self._checked[id(scan)] = scan, self._written(scan)
+
+    def _verify_answers(self) -> None:
+        try:
+            if self._remote is not None:
+                reach(self._remote)
+            self._fetch("SELECT 1")
+        except PrivetError:
+            raise_alone(RequestError("Spark no longer answers; see that it runs, and open the session again"))
+        self._failed = False
 
     def scan(self, scan: Scan) -> SealedSums:
         """Return the exact sums of a scan, sealed."""
@@ -190,6 +205,7 @@ class SparkEngine:
                 finally:
                     tags.remove(tag)
             except Exception:  # what Spark or its client says may quote a value
+                self._failed = True
                 raise_alone(EngineError())
 
 

@@ -1,0 +1,40 @@
+"""Which delete files of an Iceberg table are read, and which are refused before anything is charged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from privet.core.errors import RequestError
+from privet.engines.duckdb.lakes import _verify_deletes
+
+
+def scan_with(*formats: str) -> Any:
+    """Return a scan of two files, of which the second has delete files in these formats."""
+    deletes = [SimpleNamespace(file_format=SimpleNamespace(value=one)) for one in formats]
+    tasks = [SimpleNamespace(delete_files=[]), SimpleNamespace(delete_files=deletes)]
+    return SimpleNamespace(plan_files=lambda: tasks)
+
+
+def test_positions_in_parquet_are_read() -> None:
+    _verify_deletes("t", scan_with())
+    _verify_deletes("t", scan_with("PARQUET", "PARQUET"))
+
+
+@pytest.mark.parametrize("form", ["AVRO", "ORC", "PUFFIN", "NEW"])
+def test_other_formats_are_refused(form: str) -> None:
+    with pytest.raises(RequestError, match="'t' keeps deletions in a form that is not read here"):
+        _verify_deletes("t", scan_with("PARQUET", form))
+
+
+def test_what_the_reader_does_not_plan_is_refused_without_its_words() -> None:
+    def planned() -> Iterator[Any]:
+        raise ValueError("deletes by value in /lake/Ada Lovelace.parquet")
+
+    with pytest.raises(RequestError, match="keeps deletions") as refused:
+        _verify_deletes("t", SimpleNamespace(plan_files=planned))
+    assert "Ada" not in str(refused.value)
+    assert refused.value.__context__ is None
