@@ -6,6 +6,7 @@ from mutant import of
 
 ADMISSION, ATTACKS = "unit/server/test_admission.py", "adversarial/test_server_attacks.py"
 ROLES, ACCOUNTS = "unit/server/test_roles.py", "unit/server/test_accounts_file.py"
+NEIGHBOURS, STEPS = "adversarial/test_server_neighbours.py", "unit/server/test_charged_steps.py"
 REMOTE, ACTS = "e2e/test_local_and_remote.py", "unit/ledger/test_acts.py"
 
 MUTANTS = [
@@ -14,6 +15,19 @@ MUTANTS = [
         ADMISSION,
         ("raise Admitted(receipt)", "return receipt"),
         ("raise NotStored", "pass"),
+    ),
+    *of("server.paced_ledger:PacedLedger.store", NEIGHBOURS, ("_hold()", "pass")),
+    *of("server.paced_ledger:PacedLedger.fail", NEIGHBOURS, ("_hold()", "pass")),
+    *of("server.paced_ledger:PacedLedger.charge", STEPS, ("grid.leave()", "pass")),
+    *of(
+        "execution.run_steps:_admit",
+        STEPS,
+        ("one.digest == first and one.account == executor.account", "False"),
+    ),
+    *of(
+        "server.job_queue:Job.finish",
+        f"{NEIGHBOURS} {STEPS}",
+        ("self.started + steps * self.step", "time.monotonic()"),
     ),
     *of(
         "server.data_set:DataSet.desk",

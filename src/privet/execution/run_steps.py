@@ -63,8 +63,15 @@ def _shown(value: Any) -> str:
 
 
 def _admit(executor: Executor, plan: InSteps) -> None:
-    """Raise unless all steps fit into the budget; where the first was released before, each charge tells by itself."""
+    """Raise unless all steps fit into the budget; where the first was paid for before, each charge tells by itself.
+
+    A first step that was charged and never stored, as where a server has admitted the question and reads it now, or
+    where the process ended in between, is not charged again.
+    """
     if executor.find(plan.steps[0]) is not None or executor.admits(plan.event, plan.steps):
+        return
+    first = plan.steps[0].digest
+    if any(one.digest == first and one.account == executor.account for one in executor.ledger.history()):
         return
     if not executor.admits(plan.steps[0].event, plan.steps[:1]):
         return  # where not even one fits, its own charge is refused, and says why

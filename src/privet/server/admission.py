@@ -42,12 +42,8 @@ def finding() -> Iterator[None]:
         _FINDING.reset(token)
 
 
-class AdmissionLedger:
-    """A ledger that charges and then stops, before anything is read.
-
-    Guarantee: a session over it reads no private row and returns only what its account has paid for: `charge` returns
-    only where the answer to that very plan is stored and the account has paid for it, and otherwise raises.
-    """
+class LedgerView:
+    """A ledger as the sessions of one server see it: what it does differently, subclasses say."""
 
     def __init__(self, ledger: LedgerAdmin) -> None:
         self._ledger = ledger
@@ -64,25 +60,19 @@ class AdmissionLedger:
         facts: Mapping[str, Any] | None = None,
         blocks: Touched | None = None,
     ) -> Receipt:
-        """Charge, and raise `Admitted`; return only for a plan that the account has paid for and that is answered."""
-        paid = self._ledger.find(digest, account) is not None
-        if _FINDING.get() and not paid:
-            raise NotStored
+        """Charge an event to an account, durably."""
         told: dict[str, Any] = {"key": key, "versions": versions, "text": text, "facts": facts}
         if blocks is not None and isinstance(self._ledger, CountsBlocks):
             told["blocks"] = blocks
-        receipt = self._ledger.charge(event, digest, account=account, **told)
-        if not paid:
-            raise Admitted(receipt)
-        return receipt
+        return self._ledger.charge(event, digest, account=account, **told)
 
     def store(self, receipt: Receipt, released: Plain) -> tuple[Receipt, Plain]:
-        """Raise: nothing is released here."""
-        self._refuse()
+        """Store what was released for a charge."""
+        return self._ledger.store(receipt, released)
 
     def fail(self, receipt: Receipt) -> None:
-        """Raise: nothing is read here."""
-        self._refuse()
+        """Record that the scan of a charge failed."""
+        self._ledger.fail(receipt)
 
     def find(self, digest: str, account: str) -> tuple[Receipt, Plain] | None:
         """Return the stored answer to a plan that the account has paid for."""
@@ -115,6 +105,45 @@ class AdmissionLedger:
     def verify(self) -> None:
         """Raise unless the record is intact."""
         self._ledger.verify()
+
+
+class AdmissionLedger(LedgerView):
+    """A ledger that charges and then stops, before anything is read.
+
+    Guarantee: a session over it reads no private row and returns only what its account has paid for: `charge` returns
+    only where the answer to that very plan is stored and the account has paid for it, and otherwise raises.
+    """
+
+    def charge(
+        self,
+        event: Event,
+        digest: str,
+        *,
+        account: str,
+        key: str | None = None,
+        versions: Mapping[str, str] | None = None,
+        text: str = "",
+        facts: Mapping[str, Any] | None = None,
+        blocks: Touched | None = None,
+    ) -> Receipt:
+        """Charge, and raise `Admitted`; return only for a plan that the account has paid for and that is answered."""
+        paid = self._ledger.find(digest, account) is not None
+        if _FINDING.get() and not paid:
+            raise NotStored
+        receipt = super().charge(
+            event, digest, account=account, key=key, versions=versions, text=text, facts=facts, blocks=blocks
+        )
+        if not paid:
+            raise Admitted(receipt)
+        return receipt
+
+    def store(self, receipt: Receipt, released: Plain) -> tuple[Receipt, Plain]:
+        """Raise: nothing is released here."""
+        self._refuse()
+
+    def fail(self, receipt: Receipt) -> None:
+        """Raise: nothing is read here."""
+        self._refuse()
 
     def _refuse(self) -> Never:
         from privet.core.errors import InvariantError

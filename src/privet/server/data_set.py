@@ -28,6 +28,7 @@ from privet.session import Session
 
 from .admission import AdmissionLedger
 from .identity import Identity
+from .paced_ledger import PacedLedger
 
 _NAME = re.compile("[A-Za-z][A-Za-z0-9_-]{0,63}")
 _MOST_DESKS = 256
@@ -50,6 +51,7 @@ class DataSet:
             raise BadParameter("data set", name, "a name of letters, digits, - and _ that begins with a letter")
         self.name, self.config = name, config
         self.ledger = open_ledger(config)
+        self._paced = PacedLedger(self.ledger)  # one for all accounts: equal questions take turns at it
         self.engine = LateEngine(config.tables, lambda some: open_engine(config, some))
         self._desks: dict[tuple[Any, ...], Desk] = {}
         self._without: dict[tuple[str, ...], LateEngine] = {}
@@ -108,7 +110,7 @@ class DataSet:
                 schema=self.config.schema,
             )
 
-        return Desk(account, session(AdmissionLedger(self.ledger)), session(self.ledger))
+        return Desk(account, session(AdmissionLedger(self.ledger)), session(self._paced))
 
     def _engine_without(self, withheld: tuple[str, ...]) -> LateEngine:
         """Return an engine over all tables without some columns.

@@ -19,6 +19,7 @@ from typing import Any
 
 from privet.core.errors import Busy, InvariantError, PrivetError, TooFast, bare
 
+from .paced_ledger import on_grid
 from .throttle import ServerLimits
 from .token_store import AskedQuestion
 
@@ -35,6 +36,11 @@ class Job:
     error: PrivetError | None = None
     due: float | None = None
     """When the outcome may be seen; None until there is one."""
+    steps: int | None = None
+    """At which step of its grid the outcome of its last scan was recorded; None where it has read since."""
+    stopping: threading.Event = field(default_factory=threading.Event)
+    pause: Callable[[], object] = lambda: None
+    """Called once it waits for its grid, and so reads no more."""
 
     @property
     def over(self) -> bool:
@@ -51,10 +57,26 @@ class Job:
         """Seconds from admission to handing over: a multiple of the time step."""
         return 0.0 if self.due is None else round(self.due - self.started, 6)
 
+    def leave(self) -> None:
+        """Forget the step at which the last outcome was recorded: the question reads again."""
+        self.steps = None
+
+    def hold(self) -> None:
+        """Wait for the next step of the grid, where a scan has ended; a server that stops waits no more."""
+        self.pause()
+        steps = self._next_step()
+        while (left := self.started + steps * self.step - time.monotonic()) > 0:  # a wait may end early
+            if self.stopping.wait(left):
+                break
+        self.steps = steps
+
+    def _next_step(self) -> int:
+        return max(1, ceil((time.monotonic() - self.started) / self.step))
+
     def finish(self, result: Any, error: PrivetError | None) -> None:
-        """Keep the outcome, to be seen at the next multiple of the time step, and after one at the least."""
+        """Keep the outcome, to be seen at the step at which it was recorded, or else at the next; never at none."""
         self.result, self.error = result, error
-        steps = max(1, ceil((time.monotonic() - self.started) / self.step))
+        steps = self.steps if self.steps is not None else self._next_step()
         self.due = self.started + steps * self.step
         self.future.set_result(None)
 
@@ -78,7 +100,10 @@ class JobQueue:
 
     def __init__(self, limits: ServerLimits, workers: int) -> None:
         self._limits = limits
-        self._workers = ThreadPoolExecutor(workers, thread_name_prefix="privet-scan")
+        self._reading = threading.Semaphore(workers)
+        # what waits for its grid has a thread and reads nothing: there are as many as questions in flight
+        self._workers = ThreadPoolExecutor(max(workers, limits.queue), thread_name_prefix="privet-scan")
+        self._ending = threading.Event()
         self._lock = threading.Lock()
         self._jobs: OrderedDict[tuple[str, str], Job] = OrderedDict()
         self._reserved: dict[str, int] = {}
@@ -119,7 +144,8 @@ class JobQueue:
             known = self._jobs.get((asked.account, asked.id))
             if known is not None and not known.over:
                 return known
-            job = self._jobs[asked.account, asked.id] = Job(asked, step, time.monotonic())
+            job = Job(asked, step, time.monotonic(), stopping=self._ending)
+            self._jobs[asked.account, asked.id] = job
             self._jobs.move_to_end((asked.account, asked.id))
             for key in [key for key, one in self._jobs.items() if one.over][
                 : max(0, len(self._jobs) - self._limits.kept)
@@ -138,12 +164,21 @@ class JobQueue:
                 job.future.set_result(None)
 
     def _read(self, job: Job, read: Callable[[], Any]) -> None:
+        self._reading.acquire()
+        job.pause = _once(self._reading.release)
         try:
-            job.finish(read(), None)
-        except PrivetError as error:
-            job.finish(None, bare(error))
-        except BaseException as error:  # no text of it: it could quote a row
-            job.finish(None, InvariantError(f"unexpected error in Privet ({type(error).__name__}); please report it"))
+            if self._ending.is_set():
+                raise Busy("the server is stopping", retry_after=10)
+            with on_grid(job):
+                result, error = read(), None
+        except PrivetError as failure:
+            result, error = None, bare(failure)
+        except BaseException as failure:  # no text of it: it could quote a row
+            result = None
+            error = InvariantError(f"unexpected error in Privet ({type(failure).__name__}); please report it")
+        finally:
+            job.pause()
+        job.finish(result, error)
 
     def waiting(self) -> int:
         """Return how many questions are not handed over yet."""
@@ -154,4 +189,16 @@ class JobQueue:
         """Take no more questions, and wait until those that are being read are stored; the rest stay charged."""
         with self._lock:
             self._stopping = True
+        self._ending.set()
         self._workers.shutdown(wait=True, cancel_futures=True)
+
+
+def _once(work: Callable[[], object]) -> Callable[[], None]:
+    """Return a function that does its work when it is first called, and nothing then."""
+    left = [work]
+
+    def call() -> None:
+        if left:
+            left.pop()()
+
+    return call
