@@ -179,7 +179,7 @@ def test_all_that_an_analyst_can_reach_is_the_same_on_neighbouring_data_sets(tmp
             found.append(walk(world, noise))
     fast, slow = found
     assert fast.keys() == slow.keys()
-    assert sum(1 for status, *_ in fast.values() if status == 200) > 150
+    assert sum(1 for status, *_ in fast.values() if status == 200) > 130
     assert [(path, fast[path], slow[path]) for path in fast if slow[path] != fast[path]] == []
 
 

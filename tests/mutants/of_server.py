@@ -25,11 +25,6 @@ MUTANTS = [
         ("one.digest == first and one.account == executor.account", "False"),
     ),
     *of(
-        "server.job_queue:Job.finish",
-        f"{NEIGHBOURS} {STEPS}",
-        ("self.started + steps * self.step", "time.monotonic()"),
-    ),
-    *of(
         "server.data_set:DataSet.desk",
         ADMISSION,
         ("frozenset(about & allowed)", "about"),
@@ -104,7 +99,9 @@ MUTANTS = [
         "server.job_queue:Job.finish",
         ATTACKS,
         ("self.started + steps * self.step", "time.monotonic()"),
-        ("max(1, ceil((time.monotonic() - self.started) / self.step))", "0"),
+    ),
+    *of(
+        "server.job_queue:Job._next_step", ATTACKS, ("max(1, ceil((time.monotonic() - self.started) / self.step))", "0")
     ),
     *of(
         "server.job_queue:JobQueue.place_for",
