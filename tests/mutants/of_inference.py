@@ -33,6 +33,11 @@ MUTANTS: list[Mutant] = [
     *of("results.population:weight_in", ANSWERS, ("math.sqrt(squared * cells)", "math.sqrt(squared)")),
     *of("results.population:weight_in", ANSWERS, ("float(rows * min(cells, groups))", "float(rows)")),
     *of(
+        "results.population:weight_in",
+        "statistical/test_population_sessions.py",
+        ("float(limit)", "1.0"),
+    ),
+    *of(
         "results.population:PopulationReader.estimand",
         ANSWERS,
         ("max(weight_in(scan) for scan in scans)", "1.0"),

@@ -39,7 +39,22 @@ MUTANTS: list[Mutant] = [
         ("loss_of(scan, self.scales, self.family) > self.loss", "False"),
         ("self.shift != shift_of(scan.bounding)", "False"),
     ),
-    *of("planner.moment_plan:_measured", MOVES, ("shape * loss / price", "shape / price")),
+    *of(
+        "planner.moment_plan:with_equal_shares",
+        "unit/study/test_regression.py",
+        ("_EQUAL", "_without_squares(products.norm.over)"),
+    ),
+    *of(
+        "planner.moment_plan:_without_squares",
+        "unit/study/test_regression.py",
+        ("(features + 3) * (1000 - k) ** 3", "(features + 3) * 4 * (1000 - k) ** 3"),
+    ),
+    *of(
+        "study.regression:run_regression",
+        "unit/study/test_regression.py",
+        ("replace(moments, plan=kept.plan)", "moments"),
+    ),
+    *of("planner.moment_plan:_scaled", MOVES, ("shape * loss / price", "shape / price")),
     *of(
         "planner.moment_plan:_row_norm",
         MOVES,

@@ -76,6 +76,22 @@ def _without_ladders(plan: Plan) -> Plan | None:
     return without_ladders(plan)
 
 
+def _shares_unequally(passes: tuple[Pass, ...]) -> bool:
+    from .moments import MomentMeasure
+
+    if not any(isinstance(one.measure, MomentMeasure) for one in passes):
+        return False
+    from .moment_plan import shared_unequally
+
+    return any(map(shared_unequally, passes))
+
+
+def _shared_equally(plan: Plan) -> Plan | None:
+    from .moment_plan import with_equal_shares
+
+    return with_equal_shares(plan)
+
+
 EDITIONS: tuple[Edition, ...] = (
     # SUM, beside AVG of the same column, is read from the centred sum and the count; it was a third sum before
     Edition("sum beside mean", 2, lambda passes: False, sound=True, earlier=_before, asked=_beside),
@@ -83,6 +99,8 @@ EDITIONS: tuple[Edition, ...] = (
     Edition("quantile", 2, _has_ladders, sound=True, earlier=_without_ladders),
     # declared bounds are narrowed by the conditions of a question; values were clamped to the whole of them before
     Edition("bounds narrowed by conditions", 2, lambda passes: False, sound=True, earlier=_wider, asked=_narrowed),
+    # X'X and X'y of a regression without intervals, under a norm, had half of the price each
+    Edition("regression without squares", 2, _shares_unequally, sound=True, earlier=_shared_equally),
 )
 """Every change since digests were frozen, oldest first. Entries are added at the end, and stay."""
 

@@ -39,6 +39,7 @@ _LONGEST_WEIGHT = 20
 
 _WITH_SQUARES = {"first": Fraction(475, 1000), "mixed": Fraction(455, 1000), "squares": Fraction(1, 20)}
 _COUNTED = Fraction(1, 50)
+_EQUAL = {"first": Fraction(1, 2), "mixed": Fraction(1, 2)}
 """How a price is shared where a norm is declared: products of features, of features with the target, its squares,
 and the number of rows where no constant measures it."""
 
@@ -264,14 +265,49 @@ def _measured(scan: Scan, factors: Sequence[Factor], over: int, choice: Choice) 
     """
     family: Family = "laplace" if choice.family == "laplace" else "gaussian"
     power = 1 if family == "laplace" else 2
-    shapes = _shapes(scan, factors, over, power)
-    loss = loss_of(scan, shapes, family)
     price = choice.share if family == "laplace" else 2 * choice.share
-    scales = tuple(shape * loss / price for shape in shapes)
-    return MomentMeasure(family, scales, price, shift_of(scan.bounding))
+    counted = factors[-1].kind == "count"
+    squares = scan.products is not None and (over, over) in scan.products.pairs
+    shares = _WITH_SQUARES if squares else _without_squares(over) if family == "laplace" else _EQUAL
+    return _scaled(scan, _shapes(scan, over, power, shares, counted=counted), family, price)
 
 
-def _shapes(scan: Scan, factors: Sequence[Factor], over: int, power: int) -> list[Fraction]:
+def _scaled(scan: Scan, shapes: Sequence[Fraction], family: Family, price: Fraction) -> MomentMeasure:
+    loss = loss_of(scan, shapes, family)
+    return MomentMeasure(family, tuple(shape * loss / price for shape in shapes), price, shift_of(scan.bounding))
+
+
+def _without_squares(features: int) -> dict[str, Fraction]:
+    """Return how a price is shared under a norm where Laplace noise is added to X'X and X'y alone: by what is least.
+
+    With d coefficients of mean square 1/3, shares s and 1 - s, scales 1/s of squares, half of it of other products and
+    1/(1 - s) of those with the target, X'y - X'X b has the noise d (d + 3) / (6 s^2) + 2 d / (1 - s)^2. It is least
+    where (s / (1 - s))^3 = (d + 3) / 12; s is rounded down to a thousandth, in whole numbers.
+    """
+    part = max(k for k in range(1, 1000) if 12 * k**3 <= (features + 3) * (1000 - k) ** 3)
+    return {"first": Fraction(part, 1000), "mixed": Fraction(1000 - part, 1000)}
+
+
+def shared_unequally(one: Pass) -> bool:
+    """Return whether a pass shares its price by what is least: Laplace noise under a norm, without squares."""
+    measure, products = one.measure, one.scan.products
+    if not isinstance(measure, MomentMeasure) or products is None or products.norm is None:
+        return False
+    target = products.norm.over
+    return measure.family == "laplace" and (target, target) not in products.pairs
+
+
+def with_equal_shares(plan: Plan) -> Plan | None:
+    """Return the plan of a regression as it was made while half of its price was for X'X, and half for X'y."""
+    (one,) = plan.passes
+    measure, products = one.measure, one.scan.products
+    if not isinstance(measure, MomentMeasure) or products is None or products.norm is None:
+        return None
+    shapes = _shapes(one.scan, products.norm.over, 1, _EQUAL, counted=False)
+    return replace(plan, passes=(Pass(one.scan, _scaled(one.scan, shapes, "laplace", measure.loss)),))
+
+
+def _shapes(scan: Scan, over: int, power: int, shares: Mapping[str, Fraction], *, counted: bool) -> list[Fraction]:
     """Return scales relative to each other: equal parts of the price for each product of a box, or those of a norm."""
     products = scan.products
     if products is None:
@@ -281,9 +317,6 @@ def _shapes(scan: Scan, factors: Sequence[Factor], over: int, power: int) -> lis
     if norm is None:
         return [one**power for one in largest]
     size = Fraction(norm.limit) if norm.order == 1 else Fraction(math.isqrt(norm.limit))
-    counted = any(one.kind == "count" for one in factors)
-    squares = (over, over) in products.pairs
-    shares = dict(_WITH_SQUARES) if squares else {"first": Fraction(1, 2), "mixed": Fraction(1, 2)}
     found = []
     for (first, second), most in zip(products.pairs, largest, strict=True):
         if second < over:
@@ -292,7 +325,7 @@ def _shapes(scan: Scan, factors: Sequence[Factor], over: int, power: int) -> lis
         elif first < over:
             found.append((size * sums[second].most) ** power / shares["mixed"])
         else:
-            share = _COUNTED if counted and factors[first].kind == "count" else shares["squares"]
+            share = _COUNTED if counted and first == len(sums) - 1 else shares["squares"]
             found.append(most**power / share)
     return found
 

@@ -18,6 +18,8 @@ import privet
 from privet.cli import main
 from privet.core.errors import BadParameter, RequestError, UnknownName
 from privet.core.schema import Contribution
+from privet.planner.editions import EDITIONS, as_of, digest_of
+from privet.planner.verify import verify
 from privet.study.formula import RegressionFormula, read_formula
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -190,6 +192,33 @@ def test_without_intervals_nothing_but_estimates_is_measured() -> None:
     data = rows()
     slope = sum(row["age"] * row["cost"] for row in data) / sum(row["age"] ** 2 for row in data)
     assert one.estimate == pytest.approx(slope, rel=1e-3)
+
+
+def test_what_was_released_while_half_of_the_price_was_for_squares_is_found_and_read_by_its_own_noise() -> None:
+    given: dict[str, Any] = {"epsilon": 1, "norm": 2, "intervals": False}
+    with session() as place:
+        now = place.plan_regress("visits", "cost ~ age", **given)
+        before = as_of(now.moments.plan, len(EDITIONS) - 1)
+        assert before is not None
+        was: Any = before.passes[0].measure
+        scales = [float(one) for one in now.moments.measure.scales]
+        older = [float(one) for one in was.scales]
+        # a constant and a feature: the share of X'X is the least below r / (1 + r) with r^3 = 5 / 12, in thousandths
+        assert [one / other for one, other in zip(scales, older, strict=True)] == pytest.approx(
+            [0.5 / 0.427] * 2 + [0.5 / 0.573] + [0.5 / 0.427] + [0.5 / 0.573], rel=1e-9
+        )
+        assert was.events == now.moments.measure.events
+        verify(before, place._executor.schemas)
+        digest = digest_of(before.passes, len(EDITIONS) - 1)
+        assert digest != now.digest
+        receipt = place.ledger.charge(before.event, digest, account=place.account)
+        place.ledger.store(receipt, (((),), (((1000, 1, 2, 3, 4),),)))
+        left = place.remaining().largest_epsilon
+        found = place.regress("visits", "cost ~ age", **given)
+        assert place.remaining().largest_epsilon == left
+    assert found.measure == was
+    assert found.released == (1000, 1, 2, 3, 4)
+    assert found.digest == digest
 
 
 def test_people_are_named_in_the_table_with_their_factor() -> None:
