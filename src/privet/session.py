@@ -78,8 +78,7 @@ from .planner.touching import with_blocks
 from .planner.verify import verify
 from .query.frame import Frame, count
 from .query.frame import table as frame
-from .query.sql.parameters import Parameters
-from .query.sql.rewrites import find_table, read_schema
+from .query.sql.rewrites import Parameters, find_table, read_schema
 from .query.terms import Constant, Term, Width
 from .results.released_counts import Marginals
 from .results.released_ranges import Ranges

@@ -217,7 +217,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "planner.make:_choose",
         "adversarial/test_batches.py",
-        ("part_of(draft.spend_each, Fraction(among.weight, among.parts))", "draft.spend_each"),
+        ("draft.spend_each.part(Fraction(among.weight, among.parts))", "draft.spend_each"),
     ),
     *of(
         "release:release_all",

@@ -129,7 +129,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "planner.quantiles:_ladders",
         "unit/test_quantile_session.py",
-        ("part_of(part, Fraction(1, 2)), alpha / 2", "part_of(part, Fraction(1, 2)), alpha"),
+        ("part.part(Fraction(1, 2)), alpha / 2", "part.part(Fraction(1, 2)), alpha"),
         ("(alpha / 2, max(alpha / 2, LEAST_ALPHA))", "(alpha, max(alpha / 2, LEAST_ALPHA))"),
         ("scan.schema.unit.touches > 1", "False"),
     ),
@@ -151,7 +151,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "planner.make:_selected",
         "laws/test_no_rows.py",
-        ("part = part_of(share, 1 - PART)", ""),
+        ("part = share.part(1 - PART)", ""),
     ),
     *of(
         "results.read:averaged_sums",

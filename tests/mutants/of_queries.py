@@ -22,13 +22,13 @@ MUTANTS: list[Mutant] = [
         ("_source(inner, name) == _source(select, name)", "True"),
     ),
     *of(
-        "query.sql.parameters:settle_given",
+        "query.sql.rewrites:settle_given",
         "unit/query/test_given.py",
         ("given.now.date() if name.upper() in _DAYS else given.now", "given.now"),
         ("given.values.keys() - used", "[]"),
     ),
     *of(
-        "query.sql.parameters:_value",
+        "query.sql.rewrites:_value",
         "unit/query/test_given.py",
         ("not isinstance(found, Literal)", "False"),
     ),

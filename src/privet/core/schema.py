@@ -546,3 +546,8 @@ class PublicTable(Table):
     ) -> None:
         facts = Schema(unit=Nobody(), columns=columns, rows=rows, version=version, key=key)
         set_fields(self, source=_source(source), schema=facts)
+
+
+def has_blocks(tables: Mapping[str, Schema]) -> bool:
+    """Return whether one of these tables is divided into blocks that are charged apart."""
+    return any(one.blocks is not None for one in tables.values())

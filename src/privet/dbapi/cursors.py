@@ -9,7 +9,7 @@ from privet.core.errors import BadParameter, Unsupported
 from privet.core.given import listed
 from privet.core.numbers import Number, whole
 from privet.planner.plan import Plan
-from privet.query.sql.parameters import Parameters
+from privet.query.sql.rewrites import Parameters
 from privet.query.terms import Width
 from privet.results.output_columns import has_no_rows, output_columns
 

@@ -17,7 +17,7 @@ from privet.core.ports import CountsBlocks, Engine, Ledger, Left, ListsPublicRow
 from privet.core.records import Plain, Receipt
 from privet.core.relation import Relation, tables_of
 from privet.core.scan import Scan, SealedSums, asks
-from privet.core.schema import Key, Schema
+from privet.core.schema import Key, Schema, has_blocks
 from privet.core.touched import Touched
 from privet.planner.batch import Batch, MadeBatch, editions_of_batch
 from privet.planner.choice_plan import ChoicePlan
@@ -253,7 +253,10 @@ class Executor:
 
     def touched(self, plans: Sequence[Plan]) -> Touched | None:
         """Return the blocks that plans read, where all they read are blocks of one table; None for all data."""
-        return touched_by([one.scan.table for plan in plans for one in plan.passes], self.schemas)
+        return self._blocks_of([one.scan.table for plan in plans for one in plan.passes])
+
+    def _blocks_of(self, relations: Sequence[Relation]) -> Touched | None:
+        return touched_by(relations, self.schemas) if has_blocks(self.schemas) else None
 
     def admits(self, event: Event, plans: Sequence[Plan] = ()) -> bool:
         """Return whether an event of some plans would fit now. Charges nothing."""
@@ -268,7 +271,7 @@ class Executor:
 
     def remaining_for(self, relations: Sequence[Relation]) -> Left:
         """Return what is left to ask with, about all data or about the blocks that relations read."""
-        blocks = touched_by(relations, self.schemas)
+        blocks = self._blocks_of(relations)
         if blocks is None or not isinstance(self.ledger, CountsBlocks):
             return self.ledger.remaining(self.account)
         return self.ledger.remaining(self.account, blocks=blocks)

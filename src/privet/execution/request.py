@@ -18,7 +18,7 @@ from privet.core.given import choice, instance, set_fields
 from privet.core.numbers import Number, open_probability, read_amount
 from privet.core.ports import Engine, HoldsPublicRows
 from privet.core.relation import tables_of
-from privet.core.schema import AUTO, Contents, Contribution, Schema, read_contribution
+from privet.core.schema import AUTO, Contents, Contribution, Schema, has_blocks, read_contribution
 from privet.core.unit import person_column
 from privet.planner.batch import make_batch
 from privet.planner.in_steps import InSteps, NextStep, share_of
@@ -35,8 +35,8 @@ from privet.query.first import FirstValues
 from privet.query.frame import Result
 from privet.query.nodes import PrivateRows, Query
 from privet.query.shape import schema_of, schema_within_limits
-from privet.query.sql.parameters import GivenValues, Parameters, read_parameters
 from privet.query.sql.parse import Wish, parse_asked, parse_view
+from privet.query.sql.rewrites import GivenValues, Parameters, read_parameters
 
 Question = str | Query | Result
 
@@ -163,12 +163,13 @@ def _plan_one(read: Read, options: AskOptions, catalog: Catalog, share: Spend | 
     """Return the plan of a question that stands by itself; `share` is what it may cost, if it is one of several."""
     tables = catalog.schemas
     query, wish, schema = read
-    if is_about_public(query, tables):
+    if query.lists and is_about_public(query, tables):
         _refuse_measured(options)
         return PublicPlan.of(query, tables, rho=isinstance(catalog.budget, Zcdp)), options
-    divided = with_blocks(query, tables)
-    known = schema if divided is query else None
-    query = divided
+    known: Schema | None = schema
+    if has_blocks(tables):
+        asked, query = query, with_blocks(query, tables)
+        known = schema if query is asked else None
     if query.others and (options.other is not None or options.find_groups or wish.find):
         raise RequestError("other= and find_groups= are for a question on one release; ask its parts by themselves")
     if options.other is not None and query.levels:
@@ -199,13 +200,13 @@ def _plan_one(read: Read, options: AskOptions, catalog: Catalog, share: Spend | 
         batch = make_batch(
             [query], tables, spend=spend, weights=[1], bound=bound, contribution=contribution, shared=False
         )
-        return with_block_lines(batch.plans[0], tables), options
+        return _with_lines(batch.plans[0], tables), options
     if options.within is None:
         if options.at_most is not None:
             raise RequestError("at_most= goes with within=; to say what an answer costs, say epsilon= or rho=")
         how = partial(make_plan, query, tables, spend=spend, bound=bound, contribution=contribution)
         made = with_earlier(partial(how, schema=known, covers=options.covers))
-        return with_block_lines(made, tables), options
+        return _with_lines(made, tables), options
     if options.epsilon is not None or options.rho is not None:
         raise RequestError(
             "say how wide the answer may be (within), or what it may cost (epsilon, rho), not both; at_most= "
@@ -220,7 +221,11 @@ def _plan_one(read: Read, options: AskOptions, catalog: Catalog, share: Spend | 
         bound=bound,
         contribution=contribution,
     )
-    return with_block_lines(plan, tables), options
+    return _with_lines(plan, tables), options
+
+
+def _with_lines(plan: Plan, tables: Mapping[str, Schema]) -> Plan:
+    return with_block_lines(plan, tables) if has_blocks(tables) else plan
 
 
 def _refuse_measured(options: AskOptions) -> None:

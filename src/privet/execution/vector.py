@@ -30,8 +30,8 @@ from privet.planner.threshold_plan import (
     question_digest,
     verify_question,
 )
-from privet.query.sql.parameters import Parameters
 from privet.query.sql.parse import Wish
+from privet.query.sql.rewrites import Parameters
 from privet.release import compare, draw_bar, draw_noise
 
 from .executor import Executor, without_private_words

@@ -129,7 +129,7 @@ class Account:
         """Return what some unit would have paid beyond what was charged for all data so far."""
         sums = self.blocks.get(payment.filter, NO_BLOCKS)
         if touched is None:
-            worst = sums.worst()
+            worst = sums.worst() if self.blocks else None
             return payment.amounts if worst is None else plus(worst, payment.amounts)
         return cast(tuple[Exact, ...], sums.add(touched, payment.amounts).worst())
 

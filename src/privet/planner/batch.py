@@ -31,7 +31,6 @@ from .keys import choices
 from .make import Among, error_of, make_plan, reads_beside
 from .plan import Plan, Reading, Spend
 from .presence import presence_only
-from .quantiles import part_of
 from .stability import Rule, bounding_for
 from .target import facts_of, reached
 
@@ -255,7 +254,7 @@ def _best(
     shared = replace(spend, keys=spend.keys / max(1, sum(any(one.keys for one in plan.passes) for plan in alone)))
     best: list[Plan] | None = None
     least = float("inf")
-    families = choices(part_of(spend, Fraction(max(1, measures), max(1, parts))), max(1, measures))
+    families = choices(spend.part(Fraction(max(1, measures), max(1, parts))), max(1, measures))
     for family in [choice.family for choice in families]:
         found = []
         for query, weight in zip(merged, heaviest, strict=True):

@@ -130,7 +130,8 @@ def coverage_notes(plan: Plan, confidence: float) -> tuple[str, ...]:
     only_chosen = all(one.inside for one in plan.passes)
     notes = [] if only_chosen else [_covered(confidence, plan)]
     notes.extend(plan.told)
-    notes.extend(winner_notes(plan))
+    if plan.has_own_passes:
+        notes.extend(winner_notes(plan))
     kinds = {type(one.scan.bounding) for one in plan.passes if loses(one)}
     if kinds & {Norm, Largest}:
         notes.append(_scaled(plan))
@@ -148,7 +149,8 @@ def coverage_notes(plan: Plan, confidence: float) -> tuple[str, ...]:
             f"Joined rows of one {person_column(plan.passes[0].scan.schema.unit)} above {most:,} are "
             f"dropped{_uncovered(plan)}"
         )
-    notes.extend(choice_notes(plan, confidence))
+    if plan.has_own_passes:
+        notes.extend(choice_notes(plan, confidence))
     values = any(measure.sum.expression is not None for one in plan.passes for measure in one.measures)
     if values or any(one.measure.draws for one in plan.passes):
         notes.append("Values outside the declared bounds are clamped; intervals do not cover the resulting bias.")
@@ -254,7 +256,8 @@ def explain(plan: Plan) -> str:
             f"All rows whose group is not shown are one more group, {_label(plan)!r}, by a second reading of the data "
             f"that is charged with the first."
         )
-    lines.extend(presence_lines(plan))
+    if plan.has_own_passes:
+        lines.extend(presence_lines(plan))
     lines.extend(line for one in plan.passes for line in one.measure.later_lines(one.scan))
     lines.append(why(plan))
     if plan.target is not None:

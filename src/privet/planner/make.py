@@ -60,7 +60,7 @@ from .measures import Measure, SumMeasure
 from .modes import option_key, place_in, place_of, span_pass, wanted_spans, wanted_winners, winners_pass
 from .plan import Known, Pass, Place, Plan, Reading, Spend, Target
 from .presence import PART, presence_pass, presence_place, presence_sum
-from .quantiles import part_of, place_in_pass, quantile_passes, selection_pass, wanted_selections
+from .quantiles import place_in_pass, quantile_passes, selection_pass, wanted_selections
 from .stability import Rule, bounding_for, keys_kept, pairs_kept, sensitivity_of, shift_of
 from .target import CONFIDENCE, excess
 
@@ -85,7 +85,7 @@ class Among:
 
     def choices(self, spend: Spend) -> list[Choice]:
         """Return the noise that the spend allows for each sum."""
-        found = choices(part_of(spend, Fraction(self.measures, self.parts)), self.measures)
+        found = choices(spend.part(Fraction(self.measures, self.parts)), self.measures)
         kept = [choice for choice in found if self.family in (None, choice.family)]
         return [replace(choice, share=choice.share * self.weight) for choice in kept]
 
@@ -146,6 +146,11 @@ class PlanDraft:
         return tuple(key for key in self.keys if key.other is not None)
 
     @cached_property
+    def has_own_passes(self) -> bool:
+        """Whether an aggregate has a pass of its own, as quantiles, most frequent values and private ranges have."""
+        return any(one.own_pass for one in self.aggregates.values())
+
+    @cached_property
     def values(self) -> tuple[OfValues, ...]:
         """The counts and sums of different values."""
         return different_values(self.aggregates)
@@ -153,12 +158,12 @@ class PlanDraft:
     @cached_property
     def spans(self) -> list[Span]:
         """The ranges that are asked for."""
-        return wanted_spans(self.aggregates)
+        return wanted_spans(self.aggregates) if self.has_own_passes else []
 
     @cached_property
     def winners(self) -> list[Mode]:
         """The choices of most frequent values."""
-        return wanted_winners(self.aggregates)
+        return wanted_winners(self.aggregates) if self.has_own_passes else []
 
     @cached_property
     def options(self) -> list[GroupKey]:
@@ -168,7 +173,7 @@ class PlanDraft:
     @cached_property
     def selections(self) -> list[tuple[Ranked, ...]]:
         """The quantiles, those of one column together."""
-        return wanted_selections(self.aggregates)
+        return wanted_selections(self.aggregates) if self.has_own_passes else []
 
     @property
     def alone(self) -> Among:
@@ -480,7 +485,7 @@ def _add_noise(draft: PlanDraft) -> PlanDraft:
 def _choose(draft: PlanDraft) -> PlanDraft:
     """Make the passes that choose quantiles and frequent values."""
     among = draft.share
-    share = part_of(draft.spend_each, Fraction(among.weight, among.parts))
+    share = draft.spend_each.part(Fraction(among.weight, among.parts))
     scan = draft.scan((), draft.bounding(order=1))
     released = [*draft.known, *draft.sums.get(False, ())]
     alpha = among.alpha if draft.target is None else 1 - draft.target.confidence
@@ -534,8 +539,8 @@ def _selected(
         total, part = presence_sum(quantiles), share
         if total is not None and total not in have:
             have.add(total)
-            counts.append(presence_pass(total, scan, part_of(share, PART)))
-            part = part_of(share, 1 - PART)
+            counts.append(presence_pass(total, scan, share.part(PART)))
+            part = share.part(1 - PART)
         chosen.append(selection_pass(quantiles, scan, part, alpha=alpha, even=even, population=population))
     return tuple(chosen), tuple(counts)
 

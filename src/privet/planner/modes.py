@@ -25,7 +25,6 @@ from privet.query.normal import conjunction, text
 from .keys import Choice, count_cells, discovered, group_key
 from .measures import BoundsMeasure, Measure, ModeMeasure
 from .plan import Pass, Place, Plan, Spend
-from .quantiles import part_of
 from .stability import SHIFT, Rule, sensitivity_of, shift_of, span_of_scores
 
 # How the most frequent values are chosen: from what, how far one unit can move their counts, and for what spend.
@@ -71,7 +70,7 @@ def winners_pass(mode: Mode, scan: Scan, part: Spend, *, rule: Rule, contributio
     scan = replace(scan, keys=keys, where=where, sums=(rows(None),), bounding=bounding)
     release, most = None, mode.k
     if option.values is None:
-        part = part_of(part, Fraction(1, 2))
+        part = part.part(Fraction(1, 2))
         scan, release = discovered(scan, _finding(part), most=_kept(scan, contribution), delta=part.keys)
     else:
         most = min(mode.k, len(option.values))

@@ -55,6 +55,14 @@ class Spend:
     rho: Fraction | None
     keys: Fraction
 
+    def part(self, part: Fraction) -> Spend:
+        """Return a part of what an answer may cost, with all of its delta."""
+        return replace(
+            self,
+            epsilon=None if self.epsilon is None else self.epsilon * part,
+            rho=None if self.rho is None else self.rho * part,
+        )
+
 
 @dataclass(frozen=True)
 class Limit:
@@ -351,11 +359,18 @@ class Plan:
 
     def released_notes(self, released: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
         """Return what there is to note about the columns that were released."""
+        if not self.has_own_passes:
+            return ()
         from .modes import range_notes
         from .presence import null_notes
         from .quantiles import far_notes
 
         return (*range_notes(self, released), *far_notes(self, released), *null_notes(self, released))
+
+    @cached_property
+    def has_own_passes(self) -> bool:
+        """Whether an aggregate has a pass of its own, as quantiles, most frequent values and private ranges have."""
+        return any(one.aggregate.own_pass for one in self.readings)
 
     @cached_property
     def kinds(self) -> Mapping[str, Kind]:

@@ -96,7 +96,7 @@ def selection_pass(
     wants = _wants(shares, squared=part.rho is not None, even=even)
     sizes = [want.times * want.size ** (1 if part.rho is None else 2) for want in wants]
     outer = len(shares) - len(inner)
-    share = part_of(part, Fraction(sum(sizes[outer:]), sum(sizes)))
+    share = part.part(Fraction(sum(sizes[outer:]), sum(sizes)))
     values, digits = _values(inner, scan, share, even=even, rounds=rounds and not alone)
     ladders = _ladders(inner, scan, share, alpha, digits=digits, even=even, population=population)
     spent = part.epsilon if part.rho is None else part.rho
@@ -108,7 +108,7 @@ def _values(
     shares: tuple[Fraction, ...], scan: Scan, part: Spend, *, even: bool, rounds: bool
 ) -> tuple[QuantileChoice | SeveralRanks, int]:
     """Return the draw of the quantiles themselves, and in how many binary digits of a place it tells them."""
-    part = part_of(part, _for_values(shares, even=even))
+    part = part.part(_for_values(shares, even=even))
     joint, several, digits = jointly(len(shares), squared=part.rho is not None), len(shares) > 1, DIGITS * rounds
     levels = 1 if joint or not several else len(shares).bit_length()
     epsilon, last = _each(part, levels), _last(scan)
@@ -134,7 +134,7 @@ def _ladders(
 
     Where there are both, each has half of the part and of alpha, and both hold: what they have in common is shown.
     """
-    part = part_of(part, 1 - _for_values(shares, even=even))
+    part = part.part(1 - _for_values(shares, even=even))
     common = len(shares) >= _COMMON and math.lcm(*(share.denominator for share in shares)) <= LARGEST_DENOMINATOR
     if population and scan.schema.unit.touches > 1:
         raise Unsupported(
@@ -142,7 +142,7 @@ def _ladders(
             "windows of time are not; protect whole people, or leave covers out"
         )
     if common:
-        part, alpha = part_of(part, Fraction(1, 2)), alpha / 2
+        part, alpha = part.part(Fraction(1, 2)), alpha / 2
     alpha, beta = (alpha / 2, max(alpha / 2, LEAST_ALPHA)) if population else (alpha, Fraction(0))
 
     def ladder(of: tuple[Fraction, ...], epsilon: Fraction) -> QuantileLadder:
@@ -256,15 +256,6 @@ def quantile_passes(passes: Sequence[Pass]) -> list[tuple[Pass, QuantileMeasure]
 def place_in_pass(selection: QuantileMeasure, index: int, ranked: Ranked) -> tuple[int, int]:
     """Return where a quantile is among the draws of a pass."""
     return index, selection.column_of(ranked.share)
-
-
-def part_of(spend: Spend, part: Fraction) -> Spend:
-    """Return a part of what an answer may cost, with all of its delta."""
-    return replace(
-        spend,
-        epsilon=None if spend.epsilon is None else spend.epsilon * part,
-        rho=None if spend.rho is None else spend.rho * part,
-    )
 
 
 def jointly(number: int, *, squared: bool) -> bool:

@@ -25,7 +25,7 @@ from .make import Among, make_plan, with_before, with_earlier, with_wider
 from .measures import SURE
 from .plan import Known, Plan, Spend, Target
 from .presence import presence_lines, presence_only
-from .quantiles import part_of, quantile_passes
+from .quantiles import quantile_passes
 from .stability import Rule
 from .target import excess, half_width_of, has_price, limited, reached
 from .widths import law_of, tail_of
@@ -79,7 +79,7 @@ def make_rounds(
     parts = measures + sum(bool(one.measure.draws) for one in plain.passes)
     alpha = (1 - target.confidence) / count
     room = Among(max(1, measures) * count, max(1, parts) * count, even=True, alpha=alpha)
-    families = choices(part_of(spend, Fraction(room.measures, room.parts)), room.measures)
+    families = choices(spend.part(Fraction(room.measures, room.parts)), room.measures)
     made = []
     for family in [choice.family for choice in families] if measures else [None]:
         several = [

@@ -27,10 +27,9 @@ from privet.query.nodes import PrivateRows, Query
 
 from .calls import NAMES
 from .clauses import UNDERSTOOD, Node, check_depth, check_nodes, part, parts
-from .parameters import NOTHING, GivenValues, settle_given
 from .places import mark
 from .quartiles import read_quantiles
-from .rewrites import read_schema, settle_forms, settle_names, without_brackets
+from .rewrites import NOTHING, GivenValues, read_schema, settle_forms, settle_given, settle_names, without_brackets
 from .select import read_query, read_rows
 from .stated import BOUNDING, with_bounds
 from .synonyms import SYNONYMS

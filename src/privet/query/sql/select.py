@@ -42,9 +42,8 @@ from .clauses import Node, part, parts, refusal
 from .crosstab import pivoted
 from .joins import Item, arranged, conjuncts_of, read_anti_joins
 from .nested import Lookups, Nested, ReadNested
-from .parameters import fixed_value
 from .released import RELEASED_INSIDE, KeptMembers, Values, read_released
-from .rewrites import DECLARED, NATURAL
+from .rewrites import DECLARED, NATURAL, fixed_value
 from .translate import Scope, find, translate
 
 # Reads GROUP BY, with GROUPING SETS, ROLLUP and CUBE, from the parser's tree.

@@ -44,7 +44,7 @@ from .clauses import (
     refusal,
     unknown_function,
 )
-from .parameters import fixed_value
+from .rewrites import fixed_value
 from .stated import AROUND, PER_ROW
 from .synonyms import called
 
