@@ -346,7 +346,7 @@ class LedgerAdmin(Ledger, Protocol):
     Every change of a rule is an entry of its own, with its reason. None undoes what was spent.
     """
 
-    def remaining_after(self, event: Event, account: str) -> Left:
+    def remaining_after(self, event: Event, account: str, *, blocks: Touched | None = None) -> Left:
         """Return what would be left for an account once an event was charged. Charges nothing."""
 
     def top_up(self, budget: Budget, *, reason: str, account: str | None = None) -> None:

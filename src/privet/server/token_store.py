@@ -44,6 +44,10 @@ CREATE INDEX IF NOT EXISTS asked_by ON asked (account, dataset);
 CREATE TABLE IF NOT EXISTS shares (
     id INTEGER PRIMARY KEY AUTOINCREMENT, question TEXT NOT NULL, reader TEXT NOT NULL, UNIQUE (question, reader)
 );
+CREATE TABLE IF NOT EXISTS saved (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, dataset TEXT NOT NULL, account TEXT NOT NULL, name TEXT NOT NULL,
+    question TEXT NOT NULL, answer TEXT, created TEXT NOT NULL, UNIQUE (account, dataset, name)
+);
 CREATE TABLE IF NOT EXISTS requests (
     id INTEGER PRIMARY KEY AUTOINCREMENT, dataset TEXT NOT NULL, account TEXT NOT NULL, budget TEXT NOT NULL,
     reason TEXT NOT NULL, created TEXT NOT NULL, state TEXT NOT NULL, decided TEXT, decided_by TEXT, note TEXT
@@ -255,6 +259,43 @@ class TokenStore:
             limit,
         )
         return [(row[0], _question(row[1:])) for row in found]
+
+    # Questions and answers that an account keeps under a name.
+
+    def save(self, dataset: str, account: str, name: str, question: str, answer: str | None) -> dict[str, Any]:
+        """Keep a question, or an answer by its id, under a name; what had the name before is replaced."""
+        kept = self._rows("SELECT COUNT(*) FROM saved WHERE account = ? AND dataset = ?", account, dataset)
+        if kept[0][0] >= 1000:
+            raise RequestError("1,000 names are in use already; remove one first")
+        self._write(
+            "INSERT INTO saved (dataset, account, name, question, answer, created) VALUES (?,?,?,?,?,?) "
+            "ON CONFLICT (account, dataset, name) DO UPDATE SET question = excluded.question, "
+            "answer = excluded.answer, created = excluded.created",
+            dataset,
+            account,
+            read_name(name, most=120),
+            question,
+            answer,
+            _now(),
+        )
+        return next(one for one in self.saved(dataset, account) if one["name"] == name)
+
+    def saved(self, dataset: str, account: str) -> list[dict[str, Any]]:
+        """Return what an account keeps under names, by name."""
+        rows = self._rows(
+            "SELECT id, name, question, answer, created FROM saved WHERE account = ? AND dataset = ? ORDER BY name",
+            account,
+            dataset,
+        )
+        return [dict(zip(("id", "name", "question", "answer", "created"), row, strict=True)) for row in rows]
+
+    def forget(self, dataset: str, account: str, number: int) -> None:
+        """Remove one of an account's own names; anyone else's does not exist."""
+        _, changed = self._write(
+            "DELETE FROM saved WHERE id = ? AND account = ? AND dataset = ?", number, account, dataset
+        )
+        if not changed:
+            raise NotFound("nothing is saved under this number")
 
     # Requests for more budget.
 

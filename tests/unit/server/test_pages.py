@@ -6,19 +6,24 @@ import gzip
 import re
 import urllib.parse
 from collections.abc import Iterator
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from privet import study
 from privet.config import read_config
+from privet.server.pages import custodian_pages
 from privet.server.pages.analyst_pages import ANALYST_PAGES
 from privet.server.pages.custodian_pages import CUSTODIAN_PAGES
 from privet.server.pages.page_serving import HERE, asset_address, assets
 from privet.server.pages.question_builder import BuiltQuestion, built_sql, read_sql
-from privet.server.pages.set_up_pages import draft_of
+from privet.server.pages.question_words import TESTS
+from privet.server.pages.set_up_pages import draft_of, read_schema_text
+from privet.server.pages.spending import _drawn
 from privet.server.pages.svg_charts import ChartPoint, draw_chart, ticks
-from served import COUNT, Served, served
+from served import COUNT, DECLARED, Served, served, write_world
 
 
 @pytest.fixture(scope="module")
@@ -156,9 +161,7 @@ def test_an_answer_shows_its_numbers_intervals_notes_and_files(world: Served, an
     assert world.call(f"/a/{answered}/answer.csv").body.startswith(b"ward,n,")
     assert world.call(f"/a/{answered}/certificate.json").json["cost"]["epsilon"] == 1
     assert world.call(f"/a/{answered}/answer.png").body.startswith(b"\x89PNG")
-    assert "already" in text(
-        world, "/d/clinic/plan", {"question": COUNT, "epsilon": "1"}
-    ) or "you have this answer" in text(world, "/d/clinic/plan", {"question": COUNT, "epsilon": "1"})
+    assert "free: asked before" in text(world, "/d/clinic/plan", {"question": COUNT, "epsilon": "1"})
 
 
 def test_the_answer_of_another_account_does_not_exist(world: Served, answered: str) -> None:
@@ -288,7 +291,7 @@ def test_the_custodian_sees_every_release_with_its_plan(world: Served, answered:
     overview = text(world, "/d/clinic", who="carol", custodian=True)
     assert "Top up" in overview
     assert "Top up" not in text(world, "/d/clinic", who="otto", custodian=True)
-    assert "Head:" in text(world, "/d/clinic/ledger", who="otto", custodian=True)
+    assert "Head of entry" in text(world, "/d/clinic/ledger", who="otto", custodian=True)
 
 
 def test_marginals_and_ranges_are_explored_at_no_cost(world: Served) -> None:
@@ -321,24 +324,24 @@ def test_tests_and_regressions_have_tables_that_statisticians_know(world: Served
 
 
 FORM = {
-    "table": "visits",
-    "source": "visits.csv",
-    "name0": "patient",
-    "kind0": "integer",
-    "name1": "age",
-    "kind1": "integer",
-    "low1": "0",
-    "high1": "110",
-    "name2": "ward",
-    "kind2": "text",
-    "values2": "heart, lung",
-    "name3": "day",
-    "kind3": "date",
-    "low3": "2025-01-01",
-    "high3": "2025-12-31",
-    "unit": "patient",
-    "groups": "2",
-    "rows": "3",
+    "t0_table": "visits",
+    "t0_source": "visits.csv",
+    "t0_name0": "patient",
+    "t0_kind0": "integer",
+    "t0_name1": "age",
+    "t0_kind1": "integer",
+    "t0_low1": "0",
+    "t0_high1": "110",
+    "t0_name2": "ward",
+    "t0_kind2": "text",
+    "t0_values2": "heart, lung",
+    "t0_name3": "day",
+    "t0_kind3": "date",
+    "t0_low3": "2025-01-01",
+    "t0_high3": "2025-12-31",
+    "t0_unit": "patient",
+    "t0_groups": "2",
+    "t0_rows": "3",
     "epsilon": "1",
     "delta": "1e-6",
 }
@@ -350,7 +353,7 @@ def test_a_schema_becomes_a_file_that_is_tried_on_made_up_rows(world: Served, tm
     )
     page = text(world, "/set-up/columns", {"schema": schema}, who="carol", custodian=True)
     assert all(f'value="{one}"' in page for one in ("visits", "patient", "age", "ward"))
-    assert "<option selected>patient</option>" in page
+    assert '<option value="patient" selected>' in page
     page = text(world, "/set-up/draft", FORM, who="carol", custodian=True)
     assert "The file is complete" in page
     assert "Made-up rows" in page
@@ -361,15 +364,15 @@ def test_a_schema_becomes_a_file_that_is_tried_on_made_up_rows(world: Served, tm
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"low1": "0; x", "high1": "9"}, "bounds are numbers"),
-        ({"high1": ""}, "both bounds"),
-        ({"low3": "yesterday"}, "bounds are dates"),
-        ({"kind1": "evil"}, "not a kind"),
+        ({"t0_low1": "0; x", "t0_high1": "9"}, "bounds are numbers"),
+        ({"t0_high1": ""}, "both bounds"),
+        ({"t0_low3": "yesterday"}, "bounds are dates"),
+        ({"t0_kind1": "evil"}, "not a kind"),
         ({"epsilon": "1 # x"}, "epsilon"),
-        ({"groups": "0"}, "groups"),
-        ({"name1": 'age"\n[budget]\nepsilon = 9'}, ""),
-        ({"source": 'x"\n[analysts.eve]\nepsilon = 9'}, ""),
-        ({"unit": "nobody"}, "nobody"),
+        ({"t0_groups": "0"}, "groups"),
+        ({"t0_name1": 'age"\n[budget]\nepsilon = 9'}, ""),
+        ({"t0_source": 'x"\n[analysts.eve]\nepsilon = 9'}, ""),
+        ({"t0_unit": "nobody"}, "nobody"),
     ],
 )
 def test_what_is_typed_wrongly_is_told_and_never_becomes_other_lines(world: Served, change: Any, told: str) -> None:
@@ -381,6 +384,162 @@ def test_what_is_typed_wrongly_is_told_and_never_becomes_other_lines(world: Serv
         line.strip().startswith("[analysts.eve]") or line.strip() == "epsilon = 9" for line in page.splitlines()
     )
     assert "/tmp/" not in page
+
+
+TWO_TABLES = """
+CREATE TABLE clinic.patients (patient_id INTEGER PRIMARY KEY, region TEXT);
+CREATE TABLE visits (visit INTEGER, patient_id INTEGER REFERENCES patients(patient_id), cost NUMERIC(9, 2),
+  FOREIGN KEY (visit) REFERENCES nowhere(id));
+CREATE TABLE regions (region TEXT, people INTEGER)
+"""
+
+
+def test_several_tables_are_set_up_with_links_and_public_ones(world: Served, tmp_path: Path) -> None:
+    patients, visits, regions = read_schema_text(TWO_TABLES)
+    assert visits.columns == (("visit", "integer"), ("patient_id", "integer"), ("cost", "number"))
+    assert (patients.likely, regions.likely) == ("patient_id", "")
+    page = text(world, "/set-up/columns", {"schema": TWO_TABLES}, who="carol", custodian=True)
+    assert '<option value="link: patient_id -&gt; patients.patient_id" selected>' in page
+    assert "nowhere" not in page
+    form = {
+        "t0_table": "patients", "t0_source": "patients.csv", "t0_unit": "patient_id", "t0_groups": "1", "t0_rows": "1",
+        "t0_name0": "patient_id", "t0_kind0": "integer", "t0_name1": "region", "t0_kind1": "text",
+        "t0_values1": "north, south",
+        "t1_table": "visits", "t1_source": "visits.csv", "t1_unit": "link: patient_id -> patients.patient_id",
+        "t1_groups": "3", "t1_rows": "2", "t1_name0": "patient_id", "t1_kind0": "integer", "t1_name1": "cost",
+        "t1_kind1": "number", "t1_low1": "0", "t1_high1": "900",
+        "t2_table": "regions", "t2_source": "regions.csv", "t2_unit": "public:", "t2_name0": "region",
+        "t2_kind0": "text", "epsilon": "1", "delta": "1e-6",
+    }  # fmt: skip
+    page = text(world, "/set-up/draft", form, who="carol", custodian=True)
+    assert "The file is complete" in page
+    assert page.count("over made-up rows") == 2
+    (tmp_path / "privet.toml").write_text(draft_of(form))
+    config = read_config(tmp_path / "privet.toml")
+    assert config.tables["visits"].schema.unit.to == "patients"
+    assert set(config.public) == {"regions"}
+
+
+def test_without_a_private_table_set_up_says_what_is_missing(world: Served) -> None:
+    form = {**FORM, "t0_unit": "public:"}
+    assert "The file is complete" not in text(world, "/set-up/draft", form, who="carol", custodian=True)
+    assert "paste a schema" in text(world, "/set-up/draft", {"epsilon": "1"}, who="carol", custodian=True)
+
+
+@pytest.mark.parametrize("kind", sorted(TESTS))
+def test_every_hypothesis_has_a_form_whose_question_is_planned(world: Served, kind: str) -> None:
+    form = text(world, f"/d/clinic/explore/test?table=visits&kind={kind}")
+    known = {one.name for one in fields(getattr(study, kind)) if one.init}
+    named = set(re.findall(r'name="hypothesis\.(\w+)"', form)) - {"kind"}
+    assert named <= known
+    assert {one.name for one in fields(getattr(study, kind)) if one.init and one.default is MISSING} <= named
+    given = {
+        "MeanTest": {"column": "cost", "equals": 500},
+        "MeansTest": {"column": "cost", "by": "ward"},
+        "PairedTest": {"first": "age", "second": "cost"},
+        "Proportion": {"condition": "age > 50", "equals": 0.5},
+        "TwoProportions": {"condition": "age > 50", "by": "ward", "groups": ["heart", "lung"]},
+        "EqualProportions": {"column": "sex", "value": "f", "by": "ward"},
+        "GoodnessOfFit": {"column": "ward", "shares": {"heart": 0.5, "lung": 0.5}},
+        "Independence": {"first": "ward", "second": "sex"},
+        "SameRanks": {"column": "age", "by": "ward", "groups": ["heart", "lung"], "width": 10},
+    }[kind]
+    body = {"table": "visits", "hypothesis": {"kind": kind, **given}, "epsilon": 0.1}
+    assert world.call("{d}/plan/test", body).status == 200
+    found = world.ask(body, operation="test").json["id"]
+    page = text(world, f"/a/{found}")
+    assert "Null hypothesis" in page
+    assert TESTS[kind].rstrip("?") in text(world, "/d/clinic/answers")
+
+
+def test_every_hypothesis_of_the_package_is_in_the_list_of_forms() -> None:
+    assert set(TESTS) == {*study.__all__} - {"Family", "Hypothesis"}
+
+
+def test_a_choice_shows_what_was_chosen_and_no_score(world: Served) -> None:
+    body = {"options": ["heart", "lung"], "score": "SELECT COUNT(*) FROM visits WHERE ward = :option", "epsilon": 0.5}
+    found = world.ask(body, operation="choose").json
+    page = text(world, f"/a/{found['id']}")
+    assert found["result"]["chosen"] in page
+    assert "The scores are not released" in page
+
+
+def test_questions_and_answers_are_kept_under_names_of_ones_own(world: Served, answered: str) -> None:
+    saved = world.call("{d}/saved", {"name": "yearly <i>", "question": COUNT})
+    assert saved.status == 201
+    assert world.call("{d}/saved", {"name": "the answer", "answer": answered}).status == 201
+    assert world.call("{d}/saved", {"name": "theirs", "answer": answered}, who="ben").status == 404
+    assert [one["name"] for one in world.call("{d}/saved").json["saved"]] == ["the answer", "yearly <i>"]
+    assert world.call("{d}/saved", who="ben").json["saved"] == []
+    page = text(world, "/d/clinic/answers")
+    assert "yearly &lt;i&gt;" in page
+    assert "<h1>the answer</h1>" in text(world, f"/a/{answered}")
+    replaced = world.call("{d}/saved", {"name": "yearly <i>", "question": "SELECT COUNT(*) AS n FROM staff"}).json
+    assert replaced["id"] == saved.json["id"]
+    for wrong in ({"name": "x"}, {"name": "x", "question": "a", "answer": answered}, {"name": " x", "question": "a"}):
+        assert world.call("{d}/saved", wrong).status == 400
+    assert world.call("{d}/saved", {"name": "x", "question": 5}).status == 400
+    number = saved.json["id"]
+    assert world.call(f"{{d}}/saved/{number}/remove", {}, who="ben").status == 404
+    assert world.call(f"{{d}}/saved/{number}/remove", {}).status == 200
+    assert world.call(f"{{d}}/saved/{number}/remove", {}).status == 404
+    assert [one["name"] for one in world.call("{d}/saved").json["saved"]] == ["the answer"]
+
+
+def test_an_address_that_leads_nowhere_is_a_page_for_people_and_json_for_programs(world: Served) -> None:
+    page = world.call("/nowhere", headers={"Accept": "text/html"})
+    assert (page.status, b"there is no such page" in page.body) == (404, True)
+    assert b"Log out" in page.body
+    assert world.call("/nowhere").code == "access.not_found"
+    assert world.call("/v1/nowhere", headers={"Accept": "text/html"}).code == "access.not_found"
+    assert b"Overview" in world.call("/d/nowhere", who="carol", custodian=True).body
+
+
+def test_spending_is_shown_over_time_by_account_and_by_block(tmp_path: Path) -> None:
+    blocks = 'version = "2025"\nblock = { column = "age", edges = [0, 18, 65, 111] }\n'
+    config = write_world(tmp_path, declared=DECLARED.replace('version = "2025"\n', blocks, 1))
+    with served(tmp_path, config=config) as world:
+        assert "Nothing was asked yet" in text(world, "/d/clinic", who="carol", custodian=True)
+        old = "SELECT COUNT(*) AS n FROM visits WHERE age >= 65"
+        plan = text(world, "/d/clinic/plan", {"question": old, "epsilon": "15"})
+        assert "does not cover" not in plan
+        world.ask({"question": old, "epsilon": 15})
+        young = {"question": "SELECT COUNT(*) AS n FROM visits WHERE age < 18", "epsilon": "15"}
+        told = text(world, "/d/clinic/plan", young)  # about other people, whose budget is whole
+        assert "does not cover" not in told
+        assert "<dt>Left now</dt><dd>epsilon 20</dd>" in told
+        assert "<dt>Left afterwards</dt><dd>epsilon 5</dd>" in told
+        assert "does not cover" in text(world, "/d/clinic/plan", {"question": old + " AND sex = 'f'", "epsilon": "15"})
+        page = text(world, "/d/clinic", who="carol", custodian=True)
+        assert "By block of visits" in page
+        assert 'aria-label="Spent in 65 to 111: 37.5%"' in page
+        assert "ana" in page
+
+
+def test_spending_on_several_days_is_a_line_for_each_name() -> None:
+    paid = [(f"who {n}", f"2026-01-0{day}", 1.0) for n in range(9) for day in (1, 3)]
+    drawn = _drawn(paid, "by <b>")
+    assert drawn.count("<polyline") == 6
+    assert "all others" in drawn
+    assert "<b>" not in drawn
+    assert "2026-01-03" in drawn
+
+
+def test_older_releases_are_reached_whatever_is_written_after_them(
+    world: Served, answered: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(custodian_pages, "_LATEST", 1)
+    seen, address = [], "/d/clinic/releases"
+    while True:
+        page = text(world, address, who="carol", custodian=True)
+        seen += re.findall(r"<summary><strong>(\d+)</strong>", page)
+        older = re.search(r'href="(/d/clinic/releases\?before=\d+)"', page)
+        if older is None:
+            break
+        address = older[1]
+    charges = world.server.datasets["clinic"].ledger.history()
+    assert [int(one) for one in seen] == [one.number for one in reversed(charges)]
+    assert "Costs epsilon" in page
 
 
 def test_set_up_is_for_the_custodian_alone(world: Served) -> None:

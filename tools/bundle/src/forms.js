@@ -5,6 +5,34 @@
 // A second button may have an address of its own in `data-api`; the text of its reply is shown in the form's output.
 // `data-reply` names an element that shows one field of the reply instead, such as a new token.
 
+// `data-each` fields of one name are a list; `data-key` makes an object of them; `data-lines` has one value on each line,
+// `data-typed` a number or a text, `data-ratio` a number such as 1/3, `data-day` the end of a day. `data-with` names a field of
+// the question's form that is sent along.
+
+function typed(text) {
+  return /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text
+}
+
+function ratio(text) {
+  const [over, under] = text.split("/").map(Number)
+  return under === undefined ? over : over / under
+}
+
+function value(field) {
+  const text = field.value
+  const kind = field.dataset
+  if (kind.list !== undefined) return text.split(",").map((one) => one.trim()).filter(Boolean)
+  if (kind.lines !== undefined) {
+    const lines = text.split("\n").map((one) => one.trim()).filter(Boolean)
+    return lines.every((one) => typeof typed(one) === "number") ? lines.map(typed) : lines
+  }
+  if (kind.number !== undefined) return Number(text)
+  if (kind.ratio !== undefined) return ratio(text)
+  if (kind.typed !== undefined) return typed(text)
+  if (kind.day !== undefined) return text + "T23:59:59+00:00"
+  return text
+}
+
 function body(form) {
   const found = {}
   for (const field of form.elements) {
@@ -13,14 +41,15 @@ function body(form) {
     const path = field.name.split(".")
     let place = found
     for (const part of path.slice(0, -1)) place = place[part] ??= {}
+    const last = path.at(-1)
     if (field.type === "checkbox") {
-      if (field.checked) (place[path.at(-1)] ??= []).push(field.value)
-      continue
-    }
-    const names = () => field.value.split(",").map((one) => one.trim()).filter(Boolean)
-    place[path.at(-1)] =
-      field.dataset.list !== undefined ? names() : field.dataset.number !== undefined ? Number(field.value) : field.value
+      if (field.checked) (place[last] ??= []).push(field.value)
+    } else if (field.dataset.each !== undefined) (place[last] ??= []).push(value(field))
+    else if (field.dataset.key !== undefined) (place[last] ??= {})[field.dataset.key] = value(field)
+    else place[last] = value(field)
   }
+  const other = form.dataset.with && document.querySelector(`#question-form [name=${form.dataset.with}]`)
+  if (other) found[form.dataset.with] = other.value
   return found
 }
 
@@ -28,6 +57,7 @@ function tell(form, message) {
   const place = form.querySelector("[role=alert]") || document.querySelector("[data-errors]")
   place.textContent = message
   place.hidden = !message
+  if (message) place.scrollIntoView({ block: "nearest" })
 }
 
 export function callApi(form) {

@@ -78,7 +78,7 @@ function startTheme() {
       ? document.documentElement.dataset.theme === "dark"
       : matchMedia("(prefers-color-scheme: dark)").matches
   if (!button) return
-  const told = () => button.setAttribute("aria-pressed", String(dark()))
+  const told = () => (button.textContent = dark() ? "Light" : "Dark")
   told()
   button.addEventListener("click", () => {
     const next = dark() ? "light" : "dark"

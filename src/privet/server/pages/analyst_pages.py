@@ -12,6 +12,7 @@ from starlette.responses import RedirectResponse, Response
 from privet.answer import Answer
 from privet.core.budget import Approximate, Zcdp
 from privet.core.errors import BadParameter, NotFound, PrivetError, RequestError, raise_alone
+from privet.core.touched import Touched
 from privet.execution.request import asked_at
 from privet.planner.plan import Plan
 from privet.server.analyst_api import ANALYST, _left, _moment
@@ -19,13 +20,17 @@ from privet.server.http_call import ANYONE, ApiRoute, HttpCall
 from privet.server.job_queue import Job
 from privet.server.operations import OPERATIONS
 from privet.server.shared_questions import find_shared
+from privet.server.token_store import AskedQuestion
+from privet.session import Session
 
-from .answer_values import find_job, number_cell, series_point
+from .answer_values import find_job, series_point, table_rows
 from .explore_pages import EXPLORE_PAGES, result_page
 from .invented_values import SIZES, invented_pictures
 from .page_serving import fragment, page
 from .question_builder import AGGREGATES, COMPARISONS, BuiltQuestion, built_sql, read_form, read_sql
-from .svg_charts import MOST_BARS, draw_chart
+from .question_words import question_words
+from .spending import charge_facts
+from .svg_charts import MOST_BARS, draw_chart, is_line
 
 _LEAST = 0.001
 
@@ -40,13 +45,34 @@ def first_page(call: HttpCall) -> Response:
     names = [one.name for one in call.state.visible(call.identity)]
     if len(names) == 1:
         return RedirectResponse(f"/d/{names[0]}", 303)
-    return page(call, "data_sets.html", title="Data sets", name="")
+    listed = [
+        {"name": one.name, "tables": list(session.tables), "left": _left_of(call, one.name)}
+        for one in call.state.visible(call.identity)
+        for session in [one.desk(call.identity).admitting]
+    ]
+    return page(call, "data_sets.html", title="Data sets", name="", listed=listed)
+
+
+def _left_of(call: HttpCall, name: str) -> dict[str, Any]:
+    dataset, account = call.state.datasets[name], call.identity.name
+    state = "frozen" if account in dataset.ledger.frozen() else "open"
+    return {"largest_epsilon": dataset.ledger.remaining(account).largest_epsilon, "state": state}
 
 
 def tour_page(call: HttpCall) -> Response:
     """Return a short tour of what there is."""
-    names = [one.name for one in call.state.visible(call.identity)]
-    return page(call, "tour.html", title="A two-minute tour", name=names[0] if len(names) == 1 else "", names=names)
+    sets = call.state.visible(call.identity)
+    names = [one.name for one in sets]
+    tables = sets[0].desk(call.identity).admitting.tables if sets else {}
+    examples = [sql for one in tables.values() for sql in one.examples]
+    return page(
+        call,
+        "tour.html",
+        title="A two-minute tour",
+        name=names[0] if len(names) == 1 else "",
+        names=names,
+        example=next((one for one in examples if "GROUP BY" in one), ""),
+    )
 
 
 # A question.
@@ -70,6 +96,7 @@ def workbench(call: HttpCall) -> Response:
         examples=examples[:6],
         sql=given[:20_000] if given else next((one for one in examples if "GROUP BY" in one), "".join(examples[:1])),
         earlier=[_earlier(one) for one in earlier],
+        saved=_saved(call, call.dataset.name),
         **_price_range(call),
     )
 
@@ -121,15 +148,16 @@ def plan_part(call: HttpCall) -> Response:
         return fragment("plan_error.html", error=error)
     ledger = call.dataset.ledger
     stored = ledger.find(plan.digest, desk.account) is not None
-    fits = stored or ledger.admits(plan.event, account=desk.account)
+    touched = _touched(desk.admitting, plan)
+    fits = stored or desk.admitting._executor.admits(plan.event, _steps(plan))
     return fragment(
         "plan_part.html",
         plan=plan,
         price=_priced(plan),
         stored=stored,
         fits=fits,
-        left=_left(call),
-        after=_after(call, plan) if fits and not stored else None,
+        left={**_left(call), "largest_epsilon": desk.admitting._executor.remaining(_steps(plan)).largest_epsilon},
+        after=_after(call, plan, touched) if fits and not stored else None,
         pictures=invented_pictures(plan, size=size),
         size=size,
         notes=plan.notes(0.95),
@@ -141,10 +169,20 @@ def _priced(plan: Plan) -> str:
     return ", ".join(f"{name} {amount:.3g}" for name, amount in plan.price.items() if amount or name != "delta")
 
 
-def _after(call: HttpCall, plan: Plan) -> str:
-    """Return what would be left after a charge."""
-    left = call.dataset.ledger.remaining_after(plan.event, call.identity.name)
-    return f"up to epsilon {left.largest_epsilon:.3g}" if left.largest_epsilon else "nothing"
+def _touched(session: Session, plan: Plan) -> Touched | None:
+    """Return the blocks that a plan reads, where it reads blocks of one table alone; None for all data."""
+    return session._executor.touched(_steps(plan))
+
+
+def _steps(plan: Plan) -> list[Plan]:
+    """Return the plans that are charged: those of a plan in steps, or the one."""
+    return list(getattr(plan, "steps", None) or [plan])
+
+
+def _after(call: HttpCall, plan: Plan, touched: Touched | None) -> dict[str, Any]:
+    """Return what would be left after a charge, of all data or of the blocks that are read."""
+    left = call.dataset.ledger.remaining_after(plan.event, call.identity.name, blocks=touched)
+    return {"largest_epsilon": left.largest_epsilon, "state": "open"}
 
 
 def builder_part(call: HttpCall) -> Response:
@@ -186,12 +224,20 @@ def builder_sql(call: HttpCall) -> Response:
 # Answers.
 
 
-def _earlier(one: Any) -> dict[str, Any]:
-    body = one.body
-    text = body.get("question") or body.get("table") or one.operation
-    detail = body.get("formula") or body.get("column") or ", ".join(map(str, body.get("columns") or ()))
-    told = text if one.operation == "ask" else f"{one.operation} of {text}"
-    return {"id": one.id, "text": told, "detail": detail, "operation": one.operation, "created": one.created}
+def _earlier(one: AskedQuestion) -> dict[str, Any]:
+    sql = one.body.get("question") if one.operation == "ask" else None
+    detail = one.body.get("formula") or ""
+    told = {"id": one.id, "text": question_words(one), "sql": sql, "detail": detail}
+    return {**told, "operation": one.operation, "created": one.created}
+
+
+def _saved(call: HttpCall, name: str) -> list[dict[str, Any]]:
+    return call.state.accounts.saved(name, call.identity.name)
+
+
+def _names(call: HttpCall, name: str) -> dict[str, str]:
+    """Return the names under which the account keeps answers, by their ids."""
+    return {one["answer"]: one["name"] for one in _saved(call, name) if one["answer"]}
 
 
 def answers_page(call: HttpCall) -> Response:
@@ -204,6 +250,8 @@ def answers_page(call: HttpCall) -> Response:
         title="Answers",
         name=call.dataset.name,
         earlier=[_earlier(one) for one in found],
+        names=_names(call, call.dataset.name),
+        saved=_saved(call, call.dataset.name),
         shared=[{**_earlier(one), "number": number, "by": one.account} for number, one in shown],
     )
 
@@ -212,11 +260,12 @@ def shared_page(call: HttpCall) -> Response:
     """Return a question that another account shows, with what it would cost to read its answer."""
     number, asked = find_shared(call)
     session = call.dataset.desk(call.identity).admitting
-    text, error = "", None
+    text, price, error = "", "", None
     try:
         with asked_at(_moment(call)):
             made = OPERATIONS[asked.operation].plan(session, asked.body)
         text = made.explain() if hasattr(made, "explain") else repr(made)
+        price = _priced(made) if isinstance(made, Plan) else ""
     except PrivetError as wrong:
         error = wrong
     told = {**_earlier(asked), "number": number, "by": asked.account}
@@ -227,6 +276,7 @@ def shared_page(call: HttpCall) -> Response:
         name=call.dataset.name,
         asked=told,
         text=text,
+        price=price,
         error=error,
         left=_left(call),
     )
@@ -246,7 +296,7 @@ def _shown_answer(call: HttpCall, job: Job | None) -> Response:
         lost = call.state.accounts.asked(identifier, call.identity.name)
         return page(call, "interrupted.html", title="Not answered", name=lost.dataset, asked=_earlier(lost))
     inside = call.request.headers.get("hx-request") == "true"
-    asked, name = _earlier(job.asked), job.asked.dataset
+    asked, name = {**_earlier(job.asked), "names": _names(call, job.asked.dataset)}, job.asked.dataset
     if not job.over:
         if inside:
             return fragment("waiting_part.html", asked=asked)
@@ -264,20 +314,21 @@ def _answer_values(answer: Answer) -> dict[str, Any]:
     keys = [one for one in answer.series if not one.noisy]
     noisy = [one for one in answer.series if one.noisy]
     rows = range(len(answer))
-    table = [[number_cell(one, row) for one in answer.series] for row in rows]
     texts = [one for one in keys if len(keys) and not all(isinstance(value, bool) for value in one.values)]
-    pictures = []
+    pictures, cut = [], False
     for one in noisy[:4]:
         points = [series_point(one, texts, row) for row in rows]
         kept = [point for point in points if point is not None]
+        cut = cut or (len(kept) > MOST_BARS and not is_line(kept))
         pictures.append((one.name, draw_chart(kept, title=one.name)))
     cost = answer.certificate()["cost"]
     return {
         "answer": answer,
         "columns": answer.series,
-        "table": table,
+        "table": table_rows(answer.series, answer.confidence),
         "pictures": [(name, picture) for name, picture in pictures if picture],
-        "cut": len(answer) > MOST_BARS,
+        "cut": cut,
+        "most": MOST_BARS,
         "price": ", ".join(f"{name} {amount:.3g}" for name, amount in cost.items() if amount or name != "delta"),
         "pivots": len(keys) == 2 and len(noisy) >= 1 and len(answer) > 1,
     }
@@ -334,8 +385,12 @@ async def pivot_part(call: HttpCall) -> Response:
     across = next((one for one in keys if one != index), keys[-1])
     values = call.request.query_params.get("values") or next(one.name for one in answer.series if one.noisy)
     crossed = answer.pivot(index, across, values)
-    table = [[number_cell(one, row) for one in crossed.series] for row in range(len(crossed))]
-    return fragment("cross_tab.html", columns=crossed.series, table=table, across=across)
+    return fragment(
+        "cross_tab.html",
+        columns=crossed.series,
+        table=table_rows(crossed.series, answer.confidence),
+        across=across,
+    )
 
 
 # The budget.
@@ -346,7 +401,7 @@ def budget_page(call: HttpCall) -> Response:
     call.dataset.desk(call.identity)
     ledger, account = call.dataset.ledger, call.identity.name
     budget = ledger.budget_of(account)
-    charges = [one.to_dict() for one in ledger.entries(last=400, account=account) if one.kind == "charge"]
+    charges = [charge_facts(one) for one in ledger.history() if one.account == account][-1000:]
     share = next((one.spent for one in ledger.balances() if one.account == account), None)
     return page(
         call,

@@ -1,14 +1,13 @@
-"""What pages show of released numbers: cells with intervals, points of pictures; and how answers are found."""
+"""What pages show of released numbers: cells with intervals, points of plots; and how answers are found."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from anyio import to_thread
 
 from privet.answer import Series
-from privet.display import shown_error
+from privet.display import figures, labels
 from privet.server.analyst_api import _found_again
 from privet.server.http_call import HttpCall
 from privet.server.job_queue import Job
@@ -25,27 +24,33 @@ async def find_job(call: HttpCall) -> Job | None:
     return job
 
 
-def number_cell(series: Series, row: int) -> dict[str, Any]:
-    """Return a cell of a table: its value, and its interval if it has one."""
-    value = series.values[row]
-    cell: dict[str, Any] = {"value": value, "sort": "" if value is None else value, "error": "", "range": ""}
-    if series.noisy and series.low is not None and series.high is not None and value is not None:
-        low, high = series.low[row], series.high[row]
-        if isinstance(value, (int, float)) and isinstance(low, (int, float)) and isinstance(high, (int, float)):
-            half = max(high - value, value - low)
-            cell["error"] = f"±{shown_error(half)}" if math.isfinite(half) else "no interval"
-            cell["range"] = f"{low:,.6g} to {high:,.6g}"
-        else:
-            cell["range"] = f"{low} to {high}"
-    return cell
+def table_rows(columns: tuple[Series, ...], confidence: float) -> list[list[dict[str, Any]]]:
+    """Return the rows of a table: each cell's text, its interval if it has one, and what it is sorted by.
+
+    Numbers are rounded as in a shell: an error to two digits, and upwards; a value as finely as its error.
+    """
+    shown = [column_cells(one, confidence) for one in columns]
+    return [list(row) for row in zip(*shown, strict=True)]
+
+
+def column_cells(series: Series, confidence: float) -> list[dict[str, Any]]:
+    """Return the cells of one column."""
+    keys = series.low is None or series.high is None
+    texts, bars = (labels(series).cells, ()) if keys else (one.cells for one in figures(series, confidence))
+    cells = []
+    for row, value in enumerate(series.values):
+        bar = bars[row] if bars else ""
+        text = str(texts[row]).removeprefix(series.mark).strip() if bars else texts[row]
+        cells.append({"text": text, "error": bar, "sort": "" if value is None else value})
+    return cells
 
 
 def series_point(series: Series, keys: list[Series], row: int) -> ChartPoint | None:
-    """Return a number of a column as a point of a picture; None where there is none."""
+    """Return a number of a column as a point of a plot; None where there is none."""
     value = series.values[row]
     if not isinstance(value, (int, float)) or series.low is None or series.high is None:
         return None
-    label = " · ".join("none" if one.values[row] is None else str(one.values[row]) for one in keys) or "all rows"
+    label = " · ".join("NULL" if one.values[row] is None else str(one.values[row]) for one in keys) or "all rows"
     low, high = series.low[row], series.high[row]
     place = place_of(keys[0].values[row]) if len(keys) == 1 else None
     return ChartPoint(label, float(value), float(low), float(high), place)

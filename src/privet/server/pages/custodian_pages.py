@@ -2,45 +2,57 @@
 
 from __future__ import annotations
 
-import datetime
-from collections import defaultdict
 from typing import Any
 
 from starlette.responses import RedirectResponse, Response
 
 from privet.core.budget import Approximate, Zcdp
-from privet.core.records import Entry
 from privet.server.custodian_api import BOTH
 from privet.server.http_call import ANYONE, ApiRoute, HttpCall
 
 from .analyst_pages import login_page
 from .page_serving import page
 from .set_up_pages import SET_UP_PAGES
-from .svg_charts import ChartPoint, draw_chart, place_of
+from .spending import charge_facts, spending_by_account, spending_by_block
 
 _LATEST = 100
+_MOST_CHARGES = 20_000
+"""Spending is drawn from this many charges, the latest; balances count them all."""
 
 
 def custodian_first(call: HttpCall) -> Response:
     """Return the data sets, or the only one."""
-    names = [one.name for one in call.state.visible(call.identity)]
-    if len(names) == 1:
-        return RedirectResponse(f"/d/{names[0]}", 303)
-    return page(call, "custodian_sets.html", title="Data sets", name="")
+    sets = call.state.visible(call.identity)
+    if len(sets) == 1:
+        return RedirectResponse(f"/d/{sets[0].name}", 303)
+    listed = [
+        {
+            "name": one.name,
+            "budget": one.ledger.budget_of(None),
+            "spent": next(balance.spent for balance in one.ledger.balances() if balance.account is None),
+            "waiting": len(_waiting(call, one.name)),
+        }
+        for one in sets
+    ]
+    return page(call, "custodian_sets.html", title="Data sets", name="", listed=listed)
+
+
+def _waiting(call: HttpCall, name: str) -> list[dict[str, Any]]:
+    return [one for one in call.state.accounts.requests(name) if one["state"] == "open"]
 
 
 def overview(call: HttpCall) -> Response:
-    """Return what is left of each budget, how spending went, and requests that wait."""
+    """Return what is left of each budget, how spending went by account and block, and requests that wait."""
     ledger = call.dataset.ledger
     budget = ledger.budget_of(None)
-    history = ledger.history()
+    history = ledger.history()[-_MOST_CHARGES:]
     frozen = set(ledger.frozen())
     balances = [
         {
             "account": one.account,
             "spent": one.spent,
             "left": ledger.remaining(one.account).largest_epsilon,
-            "budget": ledger.budget_of(one.account).describe(),
+            "budget": ledger.budget_of(one.account),
             "frozen": one.account in frozen,
         }
         for one in ledger.balances()
@@ -52,9 +64,9 @@ def overview(call: HttpCall) -> Response:
         name=call.dataset.name,
         budget=budget,
         balances=balances,
-        waiting=[one for one in call.state.accounts.requests(call.dataset.name) if one["state"] == "open"],
-        spending=_spending(history),
-        by_account=_by_account(history),
+        waiting=_waiting(call, call.dataset.name),
+        by_account=spending_by_account(history),
+        blocks=spending_by_block(call.dataset, most=_MOST_CHARGES),
         charges=len(history),
         head=ledger.head(),
         measure="rho" if isinstance(budget, Zcdp) else "epsilon",
@@ -62,43 +74,32 @@ def overview(call: HttpCall) -> Response:
     )
 
 
-def _cost(entry: Entry) -> float:
-    """Return what a charge cost by itself, in the first measure of its plan."""
-    cost = entry.facts.get("cost") or {}
-    return float(cost.get("epsilon") or cost.get("rho") or 0)
-
-
-def _spending(history: tuple[Entry, ...]) -> str:
-    """Return a picture of what was charged up to each day: plain sums of single prices, which filters undercut."""
-    days: dict[str, float] = defaultdict(float)
-    for one in history:
-        days[one.time[:10]] += _cost(one)
-    total, points = 0.0, []
-    for day in sorted(days):
-        total += days[day]
-        points.append(ChartPoint(day, total, total, total, place_of(datetime.date.fromisoformat(day))))
-    return draw_chart(points, title="Sum of single prices by day")
-
-
-def _by_account(history: tuple[Entry, ...]) -> str:
-    spent: dict[str, float] = defaultdict(float)
-    for one in history:
-        spent[one.account] += _cost(one)
-    points = [ChartPoint(name, amount, amount, amount) for name, amount in sorted(spent.items())]
-    return draw_chart(points, title="Sum of single prices by account")
-
-
 def releases_page(call: HttpCall) -> Response:
-    """Return the latest releases, each with its plan."""
-    written = call.dataset.ledger.entries(last=4 * _LATEST)
-    latest = [one.to_dict() for one in reversed(written) if one.kind == "charge"][:_LATEST]
-    return page(call, "releases.html", title="Releases", name=call.dataset.name, charges=latest, most=_LATEST)
+    """Return the latest releases, each with its plan, and the way to older ones."""
+    before = call.number("before", default=0)
+    found = [one for one in call.dataset.ledger.history() if not before or one.number < before]
+    latest = list(reversed(found[-_LATEST:]))
+    return page(
+        call,
+        "releases.html",
+        title="Releases",
+        name=call.dataset.name,
+        charges=[charge_facts(one) for one in latest],
+        older=bool(before),
+        before=latest[-1].number if len(found) > len(latest) else None,
+    )
 
 
 def requests_page(call: HttpCall) -> Response:
-    """Return every request for more budget."""
+    """Return every request for more budget, with what its account has spent."""
     found = call.state.accounts.requests(call.dataset.name)
-    return page(call, "requests.html", title="Requests", name=call.dataset.name, requests=found)
+    ledger = call.dataset.ledger
+    shares = {
+        one.account: {"spent": one.spent, "budget": ledger.budget_of(one.account)}
+        for one in ledger.balances()
+        if one.account is not None
+    }
+    return page(call, "requests.html", title="Requests", name=call.dataset.name, requests=found, shares=shares)
 
 
 def accounts_page(call: HttpCall) -> Response:

@@ -11,8 +11,13 @@ from typing import Any
 from anyio import to_thread
 from starlette.responses import Response
 
+from privet.core.budget import Zcdp
 from privet.core.errors import BadParameter, NotFound, PrivetError
 from privet.core.estimate import Estimate
+from privet.core.schema import Schema
+from privet.display import cost_words, shown_amount
+from privet.execution.describe import ColumnDescription, TableDescription
+from privet.execution.run_choice import ChosenOption
 from privet.inference.finding import Finding
 from privet.results.released_counts import CountTable, Marginals
 from privet.results.released_ranges import Ranges
@@ -20,22 +25,22 @@ from privet.server.analyst_api import ANALYST
 from privet.server.http_call import ApiRoute, HttpCall
 from privet.study.regression_table import Regression
 
-from .answer_values import find_job, number_cell, series_point
+from .answer_values import find_job, series_point, table_rows
 from .page_serving import fragment
 from .page_serving import page as whole_page
-from .svg_charts import ChartPoint, draw_chart
+from .question_words import TESTS
+from .svg_charts import ChartPoint, draw_chart, place_of
 
 _BARS = 40
+_FEW = 50
 
 
 def explore_page(call: HttpCall) -> Response:
     """Return the forms for marginals, ranges, tests and regressions of one table."""
-    session = call.dataset.desk(call.identity).admitting
-    tables = dict(session.tables.items())
-    asked = call.request.query_params.get("table", "")
-    table = tables[asked] if asked in tables else next(iter(tables.values()))
-    grouped = [one for one in table.columns if one.groups is not None]
-    numbers = [one for one in table.columns if one.kind in ("integer", "number", "date") and one.values]
+    tables = dict(call.dataset.desk(call.identity).admitting.tables.items())
+    if not tables:
+        return whole_page(call, "tables.html", title="Explore", name=call.dataset.name, tables={})
+    table = _chosen_table(call, tables)
     return whole_page(
         call,
         "explore.html",
@@ -43,10 +48,57 @@ def explore_page(call: HttpCall) -> Response:
         name=call.dataset.name,
         tables=list(tables),
         table=table,
-        grouped=grouped,
-        few=[one for one in grouped if (one.groups or 0) <= 50],
-        ordered=[one for one in numbers if one.groups is not None or one.kind == "number"],
-        numbers=[one for one in numbers if one.kind != "date"],
+        tests=TESTS,
+        **_columns_of(table),
+        **_test_values(call, table),
+    )
+
+
+def _chosen_table(call: HttpCall, tables: dict[str, TableDescription]) -> TableDescription:
+    asked = call.request.query_params.get("table", "")
+    return tables[asked] if asked in tables else next(iter(tables.values()))
+
+
+def _columns_of(table: TableDescription) -> dict[str, Any]:
+    """Return the columns by what may be done with them."""
+    grouped = [one for one in table.columns if one.groups is not None]
+    numbers = [one for one in table.columns if one.kind in ("integer", "number", "date") and one.values]
+    return {
+        "grouped": grouped,
+        "few": [one for one in grouped if (one.groups or 0) <= _FEW],
+        "ordered": [one for one in numbers if one.groups is not None or one.kind == "number"],
+        "numbers": [one for one in numbers if one.kind != "date"],
+    }
+
+
+def _test_values(call: HttpCall, table: TableDescription) -> dict[str, Any]:
+    """Return what the form of a test needs: its kind, and the declared values of the columns that have few."""
+    asked, few = call.request.query_params, _columns_of(table)["few"]
+    schema = call.dataset.desk(call.identity).admitting._catalog.schemas.get(table.name)
+    kind = asked.get("kind", "")
+    budget = call.dataset.ledger.budget_of(call.identity.name)
+    return {
+        "kind": kind if kind in TESTS else "MeanTest",
+        "measure": "rho" if isinstance(budget, Zcdp) else "epsilon",
+        "chosen_column": asked.get("hypothesis.column", ""),
+        "chosen_by": asked.get("hypothesis.by", ""),
+        "groups_of": {one.name: _values(one, schema) for one in few},
+        "first_few": few[0].name if few else "",
+    }
+
+
+def _values(column: ColumnDescription, schema: Schema | None) -> list[str]:
+    """Return the declared values of a column of texts; none where a view has it, or where they are numbers."""
+    facts = None if schema is None else schema.columns.get(column.name)
+    return [one for one in (facts.values if facts is not None else None) or () if isinstance(one, str)]
+
+
+def hypothesis_form(call: HttpCall) -> Response:
+    """Return the form of one kind of test about one table. Free."""
+    tables = dict(call.dataset.desk(call.identity).admitting.tables.items())
+    table = _chosen_table(call, tables)
+    return fragment(
+        "test_form.html", name=call.dataset.name, table=table, **_columns_of(table), **_test_values(call, table)
     )
 
 
@@ -70,11 +122,38 @@ def result_page(call: HttpCall, name: str, asked: dict[str, Any], result: Any) -
             )
         case Finding():
             rows = [(label, _estimate(one)) for label, one in result.estimates.items()]
-            return whole_page(call, "finding.html", title=result.name, **told, result=result, estimates=rows)
+            price = cost_words(result.cost)
+            return whole_page(
+                call, "finding.html", title=result.name, **told, result=result, estimates=rows, price=price
+            )
         case Regression():
             fitted = [(one, _bounds(one.low, one.high)) for one in result.coefficients]
-            return whole_page(call, "regression.html", title="Regression", **told, result=result, coefficients=fitted)
+            return whole_page(
+                call,
+                "regression.html",
+                title="Regression",
+                **told,
+                result=result,
+                coefficients=fitted,
+                facts=_fit_facts(result),
+            )
+        case ChosenOption():
+            price = cost_words(result.cost)
+            score = call.state.accounts.asked(asked["id"], call.identity.name).body.get("score", "")
+            return whole_page(call, "choice.html", title="Choice", **told, result=result, price=price, score=score)
     return whole_page(call, "other_result.html", title="Answer", **told, text=repr(result))
+
+
+def _fit_facts(fit: Regression) -> list[tuple[str, str]]:
+    """Return what a statistician looks for beside the coefficients."""
+    rows = fit.rows
+    facts = [
+        ("Rows, about", "" if rows is None or not math.isfinite(rows) else f"{rows:,.0f}"),
+        ("R squared", f"{fit.r_squared:.3g}" if math.isfinite(fit.r_squared) else ""),
+        ("Confidence level", f"{100 * fit.confidence:.4g}%"),
+        ("Paid", cost_words(fit.price)),
+    ]
+    return [(label, value) for label, value in facts if value]
 
 
 def _counted(table: CountTable, columns: list[str]) -> dict[str, Any]:
@@ -84,7 +163,7 @@ def _counted(table: CountTable, columns: list[str]) -> dict[str, Any]:
     points = [point for row in rows if (point := series_point(counts, keys, row)) is not None]
     return {
         "columns": table.series,
-        "table": [[number_cell(one, row) for one in table.series] for row in rows],
+        "table": table_rows(table.series, table.confidence),
         "picture": draw_chart(points, title=f"rows by {', '.join(columns) or 'nothing'}"),
         "notes": table.notes,
         "chosen": columns,
@@ -128,23 +207,39 @@ def _range_values(result: Ranges, low: int, high: int) -> dict[str, Any]:
         "last": result.ends[high],
         "found": _estimate(found),
         "bar": draw_chart([here, whole], title=f"rows in a range of {result.column}"),
-        "picture": draw_chart(points, title=f"rows by {result.column}"),
+        "picture": draw_chart(points, title=f"rows by {result.column}", marked=_marked(result, low, high)),
         "notes": table.notes,
     }
 
 
+def _marked(result: Ranges, low: int, high: int) -> tuple[float, float] | None:
+    """Return where a range begins and ends along the axis of its plot."""
+    start, end = place_of(result.starts[low]), place_of(result.ends[high])
+    return None if start is None or end is None else (start, end)
+
+
 def _estimate(one: Estimate) -> dict[str, str]:
-    return {"value": _number(one.value), "interval": _bounds(one.low, one.high), "covers": one.covers}
+    decimals = _decimals(one.low, one.high)
+    interval = _bounds(one.low, one.high)
+    return {"value": _number(one.value, decimals), "interval": interval, "covers": one.covers}
 
 
 def _bounds(low: float, high: float) -> str:
-    return "not known" if math.isnan(low) or math.isnan(high) else f"{_number(low)} to {_number(high)}"
+    decimals = _decimals(low, high)
+    known = not (math.isnan(low) or math.isnan(high))
+    return f"{_number(low, decimals)} to {_number(high, decimals)}" if known else "not known"
 
 
-def _number(value: float) -> str:
+def _decimals(low: float, high: float) -> int | None:
+    """Return how many decimals are worth showing: those of two digits of half the interval."""
+    half = (high - low) / 2
+    return min(max(0, 1 - math.floor(math.log10(half))), 12) if math.isfinite(half) and half > 0 else None
+
+
+def _number(value: float, decimals: int | None) -> str:
     if not math.isfinite(value):
         return "∞" if value > 0 else "-∞" if value < 0 else "not known"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return shown_amount(value) if decimals is None else f"{value:,.{decimals}f}"
 
 
 async def _result(call: HttpCall, kind: type) -> Any:
@@ -174,6 +269,7 @@ async def submodel_part(call: HttpCall) -> Response:
 
 EXPLORE_PAGES: tuple[ApiRoute, ...] = (
     ApiRoute("GET", "/d/{dataset}/explore", ANALYST, explore_page, "Many counts, tests and regression."),
+    ApiRoute("GET", "/d/{dataset}/explore/test", ANALYST, hypothesis_form, "The form of a test."),
     ApiRoute("GET", "/a/{answer}/marginal", ANALYST, marginal_part, "Counts by some columns."),
     ApiRoute("GET", "/a/{answer}/range", ANALYST, range_part, "The count of a range."),
     ApiRoute("GET", "/a/{answer}/submodel", ANALYST, submodel_part, "A smaller model."),

@@ -8,25 +8,32 @@ import json
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import jinja2
+from anyio import to_thread
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 import privet
+from privet.core.budget import Approximate, Budget, Zcdp
 from privet.core.errors import InvariantError, NotFound, PrivetError, bare
-from privet.display import charge_words, printable
-from privet.server.http_call import ApiRoute, HttpCall, ServerState, _answer
+from privet.core.numbers import written_ratio
+from privet.display import charge_words, percent, printable, round_down, shown_amount
+from privet.server.http_call import ApiRoute, HttpCall, ServerState, _answer, _identify
 
 LOG = logging.getLogger("privet.server")
 HERE = Path(__file__).parent
-ASSETS = {"privet.js": "text/javascript; charset=utf-8", "privet.css": "text/css; charset=utf-8"}
+ASSETS = {
+    "privet.js": "text/javascript; charset=utf-8",
+    "privet.css": "text/css; charset=utf-8",
+    "privet.svg": "image/svg+xml",
+}
 LICENSES = "LICENSES.txt"
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{nonce}'; img-src 'self'; connect-src 'self'; "
@@ -37,6 +44,8 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
     "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "X-Frame-Options": "DENY",
 }
 
 
@@ -103,8 +112,35 @@ def _templates() -> jinja2.Environment:
     made.filters["shown"] = shown
     made.filters["json"] = lambda value: json.dumps(value)
     made.filters["moment"] = lambda value: str(value)[:16].replace("T", " ")
+    made.filters["percent"] = percent
+    made.filters["amount"] = shown_amount
+    made.filters["left"] = left_words
+    made.filters["budget"] = budget_words
+    made.filters["amounts"] = amount_words
     made.filters["charge"] = lambda entry: printable(charge_words(entry.get("facts") or {}))
     return made
+
+
+def budget_words(budget: Budget) -> str:
+    """Return a budget in a few words."""
+    match budget:
+        case Approximate(epsilon=epsilon, delta=delta):
+            return f"epsilon {float(epsilon):.6g}, delta {float(delta):.3g}"
+        case Zcdp(rho=rho):
+            return f"rho {float(rho):.6g}"
+    return f"epsilon {float(budget.epsilon):.6g}"
+
+
+def amount_words(budget: Mapping[str, Any]) -> str:
+    """Return a budget that is kept as ratios in a few words."""
+    amounts = {name: written_ratio(str(amount)) for name, amount in budget.items()}
+    return ", ".join(f"{name} {float(amount or 0):.6g}" for name, amount in amounts.items())
+
+
+def left_words(left: Mapping[str, Any]) -> str:
+    """Return what is left to an account, rounded down."""
+    most = left["largest_epsilon"]
+    return "frozen" if left["state"] == "frozen" else f"epsilon {round_down(most)}" if most else "nothing"
 
 
 def shown(value: Any) -> str:
@@ -151,12 +187,12 @@ def serve_page(route: ApiRoute, state: ServerState) -> Callable[[Request], Await
         try:
             response = await _answer(route, state, request, who)
         except PrivetError as error:
-            response = _failed(request, state, who, bare(error))
+            response = await to_thread.run_sync(_failed, request, state, bare(error), limiter=state.threads)
         except ClientDisconnect:
             response = Response(status_code=400)
         except Exception as error:  # no text of it: it could quote a row
             wrong = InvariantError(f"unexpected error in Privet ({type(error).__name__}); please report it")
-            response = _failed(request, state, who, wrong)
+            response = await to_thread.run_sync(_failed, request, state, wrong, limiter=state.threads)
         told = {
             "method": request.method,
             "route": route.path,
@@ -170,7 +206,7 @@ def serve_page(route: ApiRoute, state: ServerState) -> Callable[[Request], Await
     return answer
 
 
-def _failed(request: Request, state: ServerState, who: list[Any], error: PrivetError) -> Response:
+def _failed(request: Request, state: ServerState, error: PrivetError) -> Response:
     inside = request.headers.get("hx-request") == "true"
     if error.http_status == 401:
         if inside:
@@ -178,6 +214,26 @@ def _failed(request: Request, state: ServerState, who: list[Any], error: PrivetE
         return RedirectResponse("/login", 303, _HEADERS)
     if inside:
         return fragment("error_part.html", status=error.http_status, error=error)
-    call = HttpCall(state, request, who[0], None, {})
-    missing = isinstance(error, NotFound)
-    return page(call, "error.html", status=error.http_status, error=error, missing=missing)
+    return error_page(request, state, error)
+
+
+def error_page(request: Request, state: ServerState, error: PrivetError) -> Response:
+    """Return an error as a page, with the menu of whoever asks."""
+    identity, login = _identify(state, request)
+    call = HttpCall(state, request, identity, login, {})
+    template = "custodian_error.html" if identity is not None and identity.role != "analyst" else "error.html"
+    names = [] if identity is None else [one.name for one in state.visible(identity)]
+    return page(
+        call,
+        template,
+        status=error.http_status,
+        error=error,
+        title="Not found" if isinstance(error, NotFound) else "That did not work",
+        name=names[0] if len(names) == 1 else "",
+    )
+
+
+def wants_page(request: Request) -> bool:
+    """Return whether a browser asks for something to show to a person."""
+    api = request.url.path.startswith("/v1/")
+    return request.method == "GET" and not api and "text/html" in request.headers.get("accept", "")

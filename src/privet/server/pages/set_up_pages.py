@@ -8,7 +8,8 @@ from __future__ import annotations
 import datetime
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from privet.config.sessions import practice
 from privet.core.errors import PrivetError, RequestError, raise_alone
 from privet.server.custodian_api import CUSTODIAN
 from privet.server.http_call import ApiRoute, HttpCall
+from privet.session import Session
 
 from .page_serving import fragment
 from .page_serving import page as whole_page
@@ -32,8 +34,29 @@ _TYPES = {
     "timestamp": r"timestamp|datetime|timestamptz",
 }
 _NOT_COLUMNS = re.compile(r"(primary|foreign|unique|constraint|check|key|index)\b", re.I)
+_FOREIGN = re.compile(
+    r"foreign\s+key\s*\(\s*[\"`\[]?(\w+)[\"`\]]?\s*\)\s*references\s+([\w\".]+)\s*\(\s*[\"`\[]?(\w+)", re.I
+)
+_REFERENCES = re.compile(r"references\s+([\w\".]+)\s*\(\s*[\"`\[]?(\w+)", re.I)
+_CREATE = re.compile(r"create\s+(?:temp(?:orary)?\s+)?table\s+(?:if\s+not\s+exists\s+)?([\w\".]+)\s*\(", re.I)
+_PERSON = re.compile(r"(patient|person|user|customer|client|member|student|employee)", re.I)
 _NUMBER = re.compile(r"-?\d{1,18}(\.\d{1,18})?(e-?\d{1,3})?", re.I | re.ASCII)
 _MOST = 100
+_MOST_TABLES = 20
+
+
+@dataclass(frozen=True)
+class SchemaTable:
+    """A table of a schema that was pasted: its columns with their kinds, and the links that its keys suggest."""
+
+    name: str
+    columns: tuple[tuple[str, str], ...]
+    links: tuple[str, ...] = ()
+
+    @property
+    def likely(self) -> str:
+        """The column that looks as if it identified people; a guess, which the custodian sees and may change."""
+        return next((name for name, _ in self.columns if _PERSON.search(name)), "")
 
 
 def set_up_page(call: HttpCall) -> Response:
@@ -41,62 +64,114 @@ def set_up_page(call: HttpCall) -> Response:
     return whole_page(call, "set_up.html", title="Set-up", name="")
 
 
-def read_schema_text(text: str) -> tuple[str, list[tuple[str, str]]]:
-    """Return the name of a table and its columns with their kinds, from CREATE TABLE or lines of names and types."""
-    found = re.search(r"create\s+table\s+(?:if\s+not\s+exists\s+)?([\w\".]+)\s*\((.*)\)", text, re.I | re.S)
-    name = found[1].split(".")[-1].strip('"') if found else ""
-    inside = found[2] if found else text
-    parts = re.split(r",(?![^(]*\))|\n(?!\s*,)", inside)
-    columns = []
-    for part in parts:
+def read_schema_text(text: str) -> list[SchemaTable]:
+    """Return the tables of a schema: each CREATE TABLE of it, or one table of lines of names and types."""
+    found = [(name, inside) for name, inside in _statements(text)] or [("table1", text)]
+    if len(found) > _MOST_TABLES:
+        raise RequestError(f"paste at most {_MOST_TABLES} tables at once")
+    tables = [_schema_table(name, inside) for name, inside in found]
+    if len({one.name.casefold() for one in tables}) < len(tables):
+        raise RequestError("two tables have the same name")
+    return tables
+
+
+def _statements(text: str) -> Iterator[tuple[str, str]]:
+    """Yield each CREATE TABLE by its name and what stands between its brackets."""
+    for found in _CREATE.finditer(text):
+        depth, end = 1, found.end()
+        while depth and end < len(text):
+            depth += {"(": 1, ")": -1}.get(text[end], 0)
+            end += 1
+        yield _bare(found[1]), text[found.end() : end - 1]
+
+
+def _bare(name: str) -> str:
+    return name.split(".")[-1].strip('"`[]')
+
+
+def _schema_table(name: str, inside: str) -> SchemaTable:
+    columns, links = [], [f"{via} -> {_bare(to)}.{column}" for via, to, column in _FOREIGN.findall(inside)]
+    for part in re.split(r",(?![^(]*\))|\n(?!\s*,)", inside):
         words = part.strip().rstrip(",;").split(None, 1)
         if not words or _NOT_COLUMNS.match(part.strip()):
             continue
+        column = words[0].strip('"`[]')
         kind = words[1].split("(")[0].strip().lower() if len(words) > 1 else "text"
-        kind = re.sub(r"\s+(not null|primary key|null|default.*|references.*)+", "", kind).strip()
+        kind = re.sub(r"\s+(not null|primary key|unique|null|default.*|references.*)+", "", kind).strip()
         known = next((one for one, types in _TYPES.items() if re.fullmatch(types, kind)), "text")
-        columns.append((words[0].strip('"`[]'), known))
+        columns.append((column, known))
+        if leads := _REFERENCES.search(part):
+            links.append(f"{column} -> {_bare(leads[1])}.{leads[2]}")
     if not columns or len(columns) > _MOST:
         raise RequestError(f"paste CREATE TABLE, or lines such as: age integer. At most {_MOST} columns")
     if len({column.casefold() for column, _ in columns}) < len(columns):
-        raise RequestError("two columns have the same name")
-    return name or "table1", columns
+        raise RequestError(f"two columns of {name} have the same name")
+    return SchemaTable(name, tuple(columns), tuple(dict.fromkeys(links)))
 
 
 def columns_part(call: HttpCall) -> Response:
-    """Return the second step: what each column holds, and who is protected."""
+    """Return the second step: what each column holds, who is protected, and how tables are linked."""
     body = call.take("schema")
     try:
-        name, columns = read_schema_text(str(body["schema"])[:20_000])
+        tables = read_schema_text(str(body["schema"])[:50_000])
     except PrivetError as error:
         return fragment("error_part.html", error=error)
-    likely = next(
-        (one for one, _ in columns if re.search(r"(patient|person|user|customer|client|member)", one, re.I)), ""
-    )
-    return fragment("set_up_columns.html", table=name, columns=columns, kinds=KINDS, likely=likely)
+    return fragment("set_up_columns.html", tables=tables, kinds=KINDS, links=_links(tables))
+
+
+def _links(tables: Sequence[SchemaTable]) -> dict[str, list[str]]:
+    """Return for each table the links that may be chosen: those of its keys, and columns that others have too."""
+    found = {}
+    for table in tables:
+        shared = [
+            f"{column} -> {other.name}.{column}"
+            for other in tables
+            if other is not table
+            for column, kind in table.columns
+            if (column, kind) in other.columns
+        ]
+        names = {one.name for one in tables}
+        declared = [one for one in table.links if one.split(" -> ")[1].split(".")[0] in names]
+        found[table.name] = list(dict.fromkeys([*declared, *shared]))
+    return found
 
 
 def draft_of(body: Mapping[str, Any]) -> str:
     """Return the privet.toml that a form says."""
+    tables = []
+    for number in range(_MOST_TABLES):
+        own = {key.removeprefix(f"t{number}_"): one for key, one in body.items() if key.startswith(f"t{number}_")}
+        if not own:
+            break
+        tables.append(_draft_table(own))
+    if not tables:
+        raise RequestError("there is no table yet; paste a schema first")
+    budget = f"epsilon = {_number(body, 'epsilon')}"
+    budget += f"\ndelta = {_number(body, 'delta')}" if body.get("delta") else ""
+    return write_draft(Draft(tables=tuple(tables), budget=budget))
+
+
+def _draft_table(body: Mapping[str, Any]) -> DraftTable:
     columns = []
     for place in range(_MOST):
         name = str(body.get(f"name{place}") or "")
         if not name:
             break
         columns.append(DraftColumn(name, _kind(body, place), _declared(body, place)))
-    unit = str(body.get("unit") or "rows")
+    protects = str(body.get("unit") or "rows")
+    link = protects.removeprefix("link: ") if protects.startswith("link: ") else None
+    public = protects == "public:"
     limits = [_whole(body, one) for one in ("groups", "rows")]
-    contribution = None if unit == "rows" else f"{{ groups = {limits[0]}, rows = {limits[1]} }}"
-    table = DraftTable(
+    person = not public and protects != "rows"
+    return DraftTable(
         name=str(body.get("table") or "table1"),
         source=str(body.get("source") or "data.csv"),
         columns=tuple(columns),
-        unit=unit,
-        contribution=contribution,
+        unit=None if public or link else protects,
+        link=link,
+        public=public,
+        contribution=f"{{ groups = {limits[0]}, rows = {limits[1]} }}" if person else None,
     )
-    budget = f"epsilon = {_number(body, 'epsilon')}"
-    budget += f"\ndelta = {_number(body, 'delta')}" if body.get("delta") else ""
-    return write_draft(Draft(tables=(table,), budget=budget))
 
 
 def _kind(body: Mapping[str, Any], place: int) -> str:
@@ -146,21 +221,30 @@ def _number(body: Mapping[str, Any], name: str) -> str:
 
 
 def draft_part(call: HttpCall) -> Response:
-    """Return the third step: the privet.toml, what is wrong with it, and an answer over made-up rows."""
+    """Return the third step: the privet.toml, what is wrong with it, and answers over made-up rows."""
     try:
         text = draft_of(call.body)
         with tempfile.TemporaryDirectory(prefix="privet-set-up-") as folder:
             place = Path(folder) / "privet.toml"
             place.write_text(text, encoding="utf-8")
             with practice(place) as session:
-                name = next(iter(session.tables))
-                examples = session.describe(name).examples
-                sql = next((one for one in examples if "GROUP BY" in one), examples[0])
-                answer = session.ask(sql)
+                asked = [(sql, repr(session.ask(sql))) for sql in _practised(session)]
     except PrivetError as error:
         told = str(error).replace(str(Path(tempfile.gettempdir())), "")
         return fragment("set_up_error.html", told=told)
-    return fragment("set_up_draft.html", text=text, sql=sql, answer=repr(answer))
+    return fragment("set_up_draft.html", text=text, asked=asked)
+
+
+def _practised(session: Session) -> list[str]:
+    """Return a question about each private table, up to four, as its examples have it."""
+    found = []
+    for table in session.tables.values():
+        if table.protects.startswith("nobody") or not table.examples:
+            continue
+        found.append(next((one for one in table.examples if "GROUP BY" in one), table.examples[0]))
+    if not found:
+        raise RequestError("no table protects anyone: a data set has at least one private table")
+    return found[:4]
 
 
 SET_UP_PAGES: tuple[ApiRoute, ...] = (

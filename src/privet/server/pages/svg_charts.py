@@ -1,4 +1,4 @@
-"""Pictures of released numbers as SVG: bars with error bars for groups, a line with a band along numbers and dates.
+"""Plots of released numbers as SVG: bars with error bars for groups, a line with a band along numbers and dates.
 
 Colours and fonts come from the page's style sheet by class, as the pages allow no styles of their own. Text is escaped.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -18,7 +18,7 @@ _WIDTH, _BAR, _GAP, _TOP, _BOTTOM, _RIGHT = 480, 18, 8, 8, 26, 14
 
 @dataclass(frozen=True)
 class ChartPoint:
-    """One number of a picture, with the ends of its interval, and where it stands along the axis if it has a place."""
+    """One number of a plot, with the ends of its interval, and where it stands along the axis if it has a place."""
 
     label: str
     value: float
@@ -27,19 +27,37 @@ class ChartPoint:
     place: float | None = None
 
 
-def draw_chart(points: Sequence[ChartPoint], *, title: str, invented: bool = False) -> str:
-    """Return a picture of numbers with their intervals; empty where there is nothing to draw."""
+def is_line(points: Sequence[ChartPoint]) -> bool:
+    """Return whether numbers are drawn as a line: more than two, each with a place along the axis."""
+    return len(points) > 2 and all(one.place is not None for one in points)
+
+
+def draw_chart(
+    points: Sequence[ChartPoint],
+    *,
+    title: str,
+    invented: bool = False,
+    marked: tuple[float, float] | None = None,
+) -> str:
+    """Return a plot of numbers with their intervals; empty where there is nothing to draw.
+
+    `marked` are two places along the axis of a line; what lies between them is shaded.
+    """
     known = [one for one in points if math.isfinite(one.value)]
     if not known:
         return ""
-    placed = len(known) > 2 and all(one.place is not None for one in known)
-    return _line(known, title, invented) if placed else _bars(known[:MOST_BARS], title, invented)
+    if is_line(known):
+        return _line(known, title, invented, marked)
+    return _bars(known[:MOST_BARS], title, invented)
 
 
 def _ends(points: Sequence[ChartPoint]) -> tuple[float, float]:
     finite = [end for one in points for end in (one.value, one.low, one.high) if math.isfinite(end)]
     low, high = min(0.0, *finite), max(0.0, *finite)
-    return (low, high) if high > low else (low, low + 1)
+    if high <= low:
+        return low, low + 1
+    over = 0.03 * (high - low)  # the end of an error bar is not the edge of the plot
+    return low - over * (low < 0), high + over * (high > 0)
 
 
 def ticks(low: float, high: float) -> list[float]:
@@ -86,6 +104,8 @@ def _bars(points: Sequence[ChartPoint], title: str, invented: bool) -> str:
         label = one.label if len(one.label) <= 22 else one.label[:21] + "…"
         parts.append(f'<text x="{left - 8}" y="{middle + 4}" text-anchor="end">{escape(label)}</text>')
         parts.append(f'<rect class="bar" x="{start}" y="{top}" width="{max(end - start, 0):.1f}" height="{_BAR}"/>')
+        if one.low == one.high:
+            continue  # a number without noise has no error bar
         parts.append(f'<line class="whisker" x1="{x(one.low)}" x2="{x(one.high)}" y1="{middle}" y2="{middle}"/>')
         for side in (one.low, one.high):
             if math.isfinite(side):
@@ -96,7 +116,7 @@ def _bars(points: Sequence[ChartPoint], title: str, invented: bool) -> str:
     return "".join(parts)
 
 
-def _line(points: Sequence[ChartPoint], title: str, invented: bool) -> str:
+def _line(points: Sequence[ChartPoint], title: str, invented: bool, marked: tuple[float, float] | None = None) -> str:
     points = sorted(points, key=lambda one: one.place or 0)
     low, high = _ends(points)
     left, height = 62, 260
@@ -104,8 +124,11 @@ def _line(points: Sequence[ChartPoint], title: str, invented: bool) -> str:
     across = (_WIDTH - left - _RIGHT) / ((last - first) or 1)
     down = (height - _TOP - _BOTTOM) / (high - low)
 
+    def along(place: float) -> float:
+        return round(left + (min(max(place, first), last) - first) * across, 1)
+
     def x(one: ChartPoint) -> float:
-        return round(left + ((one.place or 0) - first) * across, 1)
+        return along(one.place or 0)
 
     def y(value: float) -> float:
         return round(height - _BOTTOM - (min(max(value, low), high) - low) * down, 1)
@@ -114,6 +137,10 @@ def _line(points: Sequence[ChartPoint], title: str, invented: bool) -> str:
     for tick in ticks(low, high):
         parts.append(f'<line class="grid" x1="{left}" x2="{_WIDTH - _RIGHT}" y1="{y(tick)}" y2="{y(tick)}"/>')
         parts.append(f'<text class="tick" x="{left - 8}" y="{y(tick) + 4}" text-anchor="end">{short(tick)}</text>')
+    if marked is not None:
+        start, wide = along(marked[0]), max(along(marked[1]) - along(marked[0]), 1)
+        down_to = height - _TOP - _BOTTOM
+        parts.append(f'<rect class="marked" x="{start}" y="{_TOP}" width="{wide:.1f}" height="{down_to}"/>')
     upper = " ".join(f"{x(one)},{y(one.high)}" for one in points)
     lower = " ".join(f"{x(one)},{y(one.low)}" for one in reversed(points))
     parts.append(f'<polygon class="band" points="{upper} {lower}"/>')
@@ -136,3 +163,42 @@ def place_of(key: Any) -> float | None:
     if isinstance(key, datetime.datetime):
         return (key - datetime.datetime(1970, 1, 1)) / datetime.timedelta(days=1)
     return float(key.toordinal()) if isinstance(key, datetime.date) else None
+
+
+_LINES = ("one", "two", "three", "four", "five", "six")
+MOST_LINES = len(_LINES)
+
+
+def draw_lines(lines: Mapping[str, Sequence[ChartPoint]], *, title: str) -> str:
+    """Return several rising lines over the same places, each with its name in a legend; empty without two places."""
+    every = [point for points in lines.values() for point in points]
+    places = sorted({one.place for one in every if one.place is not None})
+    if len(places) < 2 or len(lines) > MOST_LINES:
+        return ""
+    low, high = _ends(every)
+    left, legend = 62, 20 * len(lines)
+    height = 240 + legend
+    foot = height - _BOTTOM - legend
+    across = (_WIDTH - left - _RIGHT) / (places[-1] - places[0])
+    down = (foot - _TOP) / (high - low)
+
+    def at(point: ChartPoint) -> str:
+        return f"{left + ((point.place or 0) - places[0]) * across:.1f},{foot - (point.value - low) * down:.1f}"
+
+    parts = _opened(height, title, False)
+    for tick in ticks(low, high):
+        y = round(foot - (tick - low) * down, 1)
+        parts.append(f'<line class="grid" x1="{left}" x2="{_WIDTH - _RIGHT}" y1="{y}" y2="{y}"/>')
+        parts.append(f'<text class="tick" x="{left - 8}" y="{y + 4}" text-anchor="end">{short(tick)}</text>')
+    named = {one.place: one.label for one in every}
+    for place, anchor, x in ((places[0], "start", left), (places[-1], "end", _WIDTH - _RIGHT)):
+        parts.append(f'<text class="tick" x="{x}" y="{foot + 18}" text-anchor="{anchor}">{escape(named[place])}</text>')
+    for row, (name, points) in enumerate(lines.items()):
+        kind = f"line {_LINES[row]}" + (" dash" if row % 2 else "")
+        drawn = " ".join(map(at, sorted(points, key=lambda one: one.place or 0)))
+        y = foot + 40 + 20 * row
+        parts.append(f'<polyline class="{kind}" points="{drawn}"/>')
+        parts.append(f'<line class="{kind}" x1="{left}" x2="{left + 26}" y1="{y - 4}" y2="{y - 4}"/>')
+        parts.append(f'<text x="{left + 34}" y="{y}">{escape(name if len(name) <= 48 else name[:47] + "…")}</text>')
+    parts.append(f'<line class="axis" x1="{left}" x2="{_WIDTH - _RIGHT}" y1="{foot}" y2="{foot}"/></svg>')
+    return "".join(parts)
