@@ -10,7 +10,29 @@ ARRANGED = "unit/planner/test_arranged.py"
 REGIONS = "unit/query/test_regions.py"
 
 DIFFERENCES = "unit/test_differences.py"
+SHARED = "unit/planner/test_shared_counts.py"
+TOGETHER = "laws/test_shared_count_sensitivity.py"
 MUTANTS: list[Mutant] = [
+    *of(
+        "planner.shared_counts:_measured",
+        TOGETHER,
+        ("sensitivity_of(total, scan)", "sensitivity_of(sums[0], scan)"),
+        ("rho * weights[total] / whole", "rho * weights[total]"),
+    ),
+    *of("planner.shared_counts:room_for", SHARED, ("2 * measures", "measures")),
+    *of("planner.shared_counts:CountShared.saved", SHARED, ("len(self.terms) + self.asked", "len(self.terms) + 1")),
+    *of("planner.shared_counts:_best", SHARED, ("_FINE if asked else _FINE * _WIDEST", "_FINE * _WIDEST")),
+    *of("planner.shared_counts:errs_less", SHARED, ("max(ratios) <= 1 + 1e-9", "True")),
+    *of(
+        "planner.batch:_with_shared_counts",
+        SHARED,
+        (
+            'tuple(dict.fromkeys(replace(one, name="") for part in several for one in part.readings))',
+            'tuple(dict.fromkeys(replace(one, name="") for one in several[0].readings))',
+        ),
+    ),
+    *of("planner.editions:_unshared", SHARED, ("plan.unshared", "None")),
+    *of("inference.bars:_rounded_width", SHARED, ("places * step - middle", "-middle")),
     *of(
         "results.summed_numbers:_noises_of",
         DIFFERENCES,

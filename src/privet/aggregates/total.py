@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privet.core.errors import Unsupported
 from privet.core.scan import Sum
-from privet.inference.bars import Bars, Law, half_width
+from privet.inference.bars import Bars, Law, beside_rounded
 from privet.inference.equation import Equation, NoiseTerm
 
 from .aggregate import Aggregate, Argument, SampleSums, allowed_for, squares, squares_in
@@ -128,13 +128,11 @@ class CentredTotal(Aggregate):
     def predicted_width(self, laws: Sequence[Law], n: int, tail: float) -> float:
         """Return the half-width of an interval, which is the same on any data.
 
-        Guarantee: that of `half_width`: exact for the sum of two Laplace or Gaussian noises, and half a step of each
-        more for the grids that they lie on.
+        Guarantee: that of `beside_rounded`: exact for the sum of two noises, one of them Gaussian and rounded to whole
+        rows, or half a step of each more for the grids that they lie on.
         """
-        import numpy as np
-
         total, count = self._scaled(laws)
-        return float(half_width(total, count, np.array([float(self.argument.middle)]), tail)[0])
+        return beside_rounded(total, count, float(self.argument.middle), tail)
 
     def _scaled(self, laws: Sequence[Law]) -> tuple[Law, Law]:
         total = laws[0].times(float(self.argument.centred().step))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, Literal
@@ -159,6 +159,43 @@ def half_width(one: Law, other: Law, factor: Floats, tail: float) -> Floats:
     if one.chance + other.chance <= tail:
         return np.asarray(_FINE * steps)
     return np.asarray(_smooth_width(one, other, factor, tail) + steps / 2)
+
+
+_FEW = 50.0
+"""Steps of a grid within one standard deviation, beyond which half a step more is hardly felt."""
+
+
+def beside_rounded(one: Law, other: Law, factor: float, tail: float) -> float:
+    """Return t with P[|X + factor Y| > t] <= tail, where Y lies on a grid that is coarse beside its noise.
+
+    Guarantee: that of `half_width`, and for Gaussian noise, Y rounded to its grid, with equality but for half a step of
+    X: P[|X + factor Y| > t] is the sum over the grid's points y of P[Y = y] P[|X + factor y| > t].
+    """
+    import numpy as np
+
+    plain = one.family == other.family == "gaussian" and one.parts == other.parts == (1.0,) and not one.mixed
+    if not plain or other.mixed or not 0 < other.scale <= _FEW * other.step or not one.scale or not factor:
+        return float(half_width(one, other, np.array([factor]), tail)[0])
+    within = half_width(one, replace(other, step=0.0), np.array([factor]), tail)[0]
+    return _rounded_width(one.scale, abs(factor) * other.scale, abs(factor) * other.step, tail, float(within)) + (
+        one.step / 2
+    )
+
+
+@lru_cache(maxsize=256)
+def _rounded_width(first: float, second: float, step: float, tail: float, start: float) -> float:
+    import numpy as np
+    from scipy.special import ndtr
+
+    most = math.ceil(10 * second / step) + 1
+    places = np.arange(-most, most + 1)
+    chances = ndtr((places + 0.5) * step / second) - ndtr((places - 0.5) * step / second)
+    low, high = 0.0, start + step
+    for _ in range(_LAW_HALVINGS):
+        middle = (low + high) / 2
+        beyond = 2 * float(chances @ ndtr((places * step - middle) / first))
+        low, high = (middle, high) if beyond > tail * (1 - 1e-9) else (low, middle)
+    return high
 
 
 def _smooth_width(one: Law, other: Law, factor: Floats, tail: float) -> Floats:

@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
+from privet.aggregates import Aggregate
 from privet.core.errors import BadParameter, InvariantError, RequestError
 from privet.core.event import Composed
 from privet.core.scan import Bounding
@@ -31,6 +32,7 @@ from .keys import choices
 from .make import Among, error_of, make_plan, reads_beside
 from .plan import Plan, Reading, Spend
 from .presence import presence_only
+from .shared_counts import room_for, with_shared_counts
 from .stability import Rule, bounding_for
 from .target import facts_of, reached
 
@@ -189,7 +191,7 @@ def make_batch(
 
     alone = Batch(planned(questions, weights), spend)
     if not shared or (len(questions) == 1 and not questions[0].levels):
-        return alone
+        return _with_shared_counts(alone, weights)
 
     def bounded(query: Query) -> Bounding:
         schema = schema_of(query.table, tables)
@@ -197,7 +199,57 @@ def make_batch(
         return bounding_for(schema, kept, rule=bound, grouped=True, order=1, distinct=False)
 
     found = arranged(questions, weights, alone.plans, tables, planned, bounded)
-    return Batch(found.plans, spend, found.gains, before=alone) if found.gains else alone
+    batch = Batch(found.plans, spend, found.gains, before=alone) if found.gains else alone
+    return _with_shared_counts(batch, weights)
+
+
+def _with_shared_counts(batch: Batch, weights: Sequence[int]) -> Batch:
+    """Return a batch in which SUMs of one release, of whichever questions, are read beside a count where all err less.
+
+    Guarantee: the rho of each release stays what it was, or is less, so that all cost no more than they did. Where
+    delta is priced, that leaves room for the blur of further releases if all have equal shares, and only then.
+    """
+    if batch.spend.rho is None and (batch.gains or len(set(weights)) > 1):
+        return batch
+    parts = [part for one in batch.plans for part in parts_of(one)]
+    releases: dict[str, list[Plan]] = {}
+    for part in parts:
+        releases.setdefault(part.digest, []).append(part)
+    first = [several[0] for several in releases.values() if not any(one.inside for one in several[0].passes)]
+    measures = sum(map(measures_of, first))
+    room = room_for(batch.spend, max(1, measures), max(1, measures + sum(map(_selections, first))))
+    made: dict[str, Plan] = {}
+    for digest, several in releases.items():
+        readings = tuple(dict.fromkeys(replace(one, name="") for part in several for one in part.readings))
+        plain = all(type(part) is Plan and all(step.plain for step in part.query.steps) for part in several)
+        shared = with_shared_counts(replace(several[0], readings=readings), room) if plain else None
+        if shared is not None:
+            made[digest] = replace(shared, unshared=replace(several[0], readings=readings))
+    plans = tuple(_beside_counts(one, made) for one in batch.plans)
+    # levels are made to agree sum by sum: one that would have others than the rest keeps all of them as they were
+    apart = [one for one in plans if isinstance(one, Levels) and len(set(map(_aggregates, one.plans))) > 1]
+    while apart:
+        for digest in {part.unshared.digest for one in apart for part in one.plans if part.unshared is not None}:
+            made.pop(digest, None)
+        plans = tuple(_beside_counts(one, made) for one in batch.plans)
+        apart = [one for one in plans if isinstance(one, Levels) and len(set(map(_aggregates, one.plans))) > 1]
+    return replace(batch, plans=plans) if made else batch
+
+
+def _aggregates(plan: Plan) -> tuple[Aggregate, ...]:
+    return tuple(reading.aggregate for reading in plan.readings)
+
+
+def _beside_counts(plan: Plan, made: Mapping[str, Plan]) -> Plan:
+    """Return a plan with what its releases were made into."""
+    if isinstance(plan, Several):
+        return plan.again(tuple(_beside_counts(part, made) for part in plan.plans))
+    found = made.get(plan.digest)
+    if found is None or found.unshared is None:
+        return plan
+    known = dict(zip(found.unshared.readings, found.readings, strict=True))
+    readings = tuple(replace(known[replace(one, name="")], name=one.name) for one in plan.readings)
+    return replace(plan, passes=found.passes, readings=readings, before=None, wider=None, unshared=plan)
 
 
 def _planned(

@@ -66,6 +66,14 @@ def _wider(plan: Plan) -> Plan | None:
     return plan.wider
 
 
+def _shares_counts(plan: Plan) -> bool:
+    return plan.unshared is not None
+
+
+def _unshared(plan: Plan) -> Plan | None:
+    return plan.unshared
+
+
 def _has_ladders(passes: tuple[Pass, ...]) -> bool:
     return any(isinstance(draw, QuantileLadder) for one in passes for draw in one.measure.draws)
 
@@ -101,6 +109,8 @@ EDITIONS: tuple[Edition, ...] = (
     Edition("bounds narrowed by conditions", 2, lambda passes: False, sound=True, earlier=_wider, asked=_narrowed),
     # X'X and X'y of a regression without intervals, under a norm, had half of the price each
     Edition("regression without squares", 2, _shares_unequally, sound=True, earlier=_shared_equally),
+    # several SUMs with Gaussian noise are read from centred sums and a count that they share; each was a sum of its own
+    Edition("sums beside a count", 2, lambda passes: False, sound=True, earlier=_unshared, asked=_shares_counts),
 )
 """Every change since digests were frozen, oldest first. Entries are added at the end, and stay."""
 

@@ -33,6 +33,7 @@ from .moments import MomentMeasure
 from .plan import Known, Pass, Plan, Spend, Target
 from .presence import presence_lines
 from .quantiles import choice_notes
+from .shared_counts import shared_line
 from .target import reached
 from .tulap_counts import TulapMeasure
 from .widths import heading, widths
@@ -278,7 +279,9 @@ def listed_lines(plan: Plan) -> list[str]:
 
 
 def beside_lines(plan: Plan) -> list[str]:
-    """Return in words which sums are read from what is released for a mean."""
+    """Return in words which sums are read from what is released for a mean, or beside a count that they share."""
+    if plan.unshared is not None:
+        return [shared_line(plan, plan.unshared)]
     found = []
     for one in dict.fromkeys(one.aggregate for one in plan.readings if isinstance(one.aggregate, CentredTotal)):
         over, middle = plain_text_of(one.argument.expression), one.argument.middle

@@ -61,6 +61,7 @@ from .modes import option_key, place_in, place_of, span_pass, wanted_spans, want
 from .plan import Known, Pass, Place, Plan, Reading, Spend, Target
 from .presence import PART, presence_pass, presence_place, presence_sum
 from .quantiles import place_in_pass, quantile_passes, selection_pass, wanted_selections
+from .shared_counts import errs_less, room_for, with_shared_counts
 from .stability import Rule, bounding_for, keys_kept, pairs_kept, sensitivity_of, shift_of
 from .target import CONFIDENCE, excess
 
@@ -219,6 +220,7 @@ def make_plan(
     apart: bool = False,
     parts: Fraction | None = None,
     narrow: bool = True,
+    sharing: bool = False,
 ) -> Plan:
     """Return the plan with the least error that the spend allows. Free, and the same for every data set.
 
@@ -226,7 +228,8 @@ def make_plan(
     that counts is the largest excess over what it allows. `schema` are the facts of the query's table, if they were
     computed; they are computed again before a plan is charged. Where sums are released `apart`, a SUM has one of its
     own even if what a mean needs would suffice; of several questions, `parts` says how many times as many parts of the
-    spend that takes for all of them. Conditions of the question `narrow` declared bounds, or do not.
+    spend that takes for all of them. Conditions of the question `narrow` declared bounds, or do not. Where counts may
+    be shared (`sharing`), SUMs are read beside one if all err less so.
     """
     if query.levels:
         raise Unsupported("this is for a question with one grouping; take ROLLUP, CUBE and GROUPING SETS apart for it")
@@ -252,7 +255,18 @@ def make_plan(
     for step in STEPS:
         draft = step(draft)
     groups = draft.limits.contribution.groups
-    return min(draft.plans, key=lambda plan: (excess(plan, target) if target else 0, error_of(plan.passes, groups)))
+    best = min(draft.plans, key=lambda plan: (excess(plan, target) if target else 0, error_of(plan.passes, groups)))
+    return _sharing(draft, best) if sharing else best
+
+
+def _sharing(draft: PlanDraft, best: Plan) -> Plan:
+    """Return the plan whose SUMs share counts, if it errs less than the best one without, or meets a target better."""
+    room = room_for(draft.spend, draft.share.measures, draft.share.parts)
+    for plan in [one for one in (with_shared_counts(plan, room) for plan in draft.plans) if one is not None]:
+        nearer = draft.target is None or excess(plan, draft.target) < excess(best, draft.target)
+        if nearer and (plan.unshared is best or errs_less(plan, best)):
+            return replace(plan, unshared=best)
+    return best
 
 
 def _group(draft: PlanDraft) -> PlanDraft:
@@ -378,10 +392,12 @@ def with_wider(plan: Plan, wider: Callable[[], Plan]) -> Plan:
         return plan
 
 
-def with_earlier(made: Callable[..., Plan]) -> Plan:
-    """Return what a way of planning makes, with how earlier editions planned the same."""
-    plan = with_before(made(), lambda: made(apart=True))
-    return with_wider(plan, lambda: with_before(made(narrow=False), lambda: made(narrow=False, apart=True)))
+def with_earlier(made: Callable[..., Plan], *, sharing: bool = True) -> Plan:
+    """Return what a way of planning makes, with how earlier editions planned the same; SUMs may share a count."""
+    now = made(sharing=True) if sharing else made()
+    plan = with_before(now.unshared or now, lambda: made(apart=True))
+    plan = with_wider(plan, lambda: with_before(made(narrow=False), lambda: made(narrow=False, apart=True)))
+    return plan if now.unshared is None else replace(now, unshared=plan)
 
 
 def _collected(draft: PlanDraft) -> PlanDraft:

@@ -279,6 +279,8 @@ class Plan:
     """Whether conditions of the question narrowed declared bounds."""
     wider: Plan | None = field(default=None, compare=False, repr=False)
     """How it was planned before they did, where that is known."""
+    unshared: Plan | None = field(default=None, compare=False, repr=False)
+    """How it was planned before its sums shared a count, where they do: with a noisy sum for each SUM."""
     told: tuple[str, ...] = field(default=(), compare=False, repr=False)
     """Which blocks are read, in words, where a table is divided; what is charged is read from the passes."""
 
@@ -291,12 +293,13 @@ class Plan:
         """Return one round as a plan of its own, with its own digest and event."""
         size, place = len(self.passes) // self.rounds, whole(index, "index", most=self.rounds - 1)
         passes = self.passes[place * size : (place + 1) * size]
-        return replace(self, passes=passes, target=None, rounds=1, before=None, wider=None)
+        return replace(self, passes=passes, target=None, rounds=1, before=None, wider=None, unshared=None)
 
     def first_rounds(self, count: int) -> Plan:
         """Return the plan of the first rounds: what was done where they were enough."""
         size, done = len(self.passes) // self.rounds, whole(count, "count", least=1, most=self.rounds)
-        return replace(self, passes=self.passes[: done * size], target=None, rounds=done, before=None, wider=None)
+        kept = self.passes[: done * size]
+        return replace(self, passes=kept, target=None, rounds=done, before=None, wider=None, unshared=None)
 
     def across(self, place: tuple[int, int]) -> tuple[tuple[int, int], ...]:
         """Return where a sum or a choice is in each round."""

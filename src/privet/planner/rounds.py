@@ -251,6 +251,7 @@ def plan_within(
         how = {"spend": spend, "target": target, "bound": bound, "contribution": contribution}
         made = partial(cheapest, query, tables, **how)  # type: ignore[arg-type]
         plan = with_wider(_priced(made), lambda: _priced(partial(made, narrow=False)))
+        plan = cheaper_beside_counts(plan, made)
         price = amount_of(plan.spend)
         if most is not None and price > most:
             raise RequestError(
@@ -259,7 +260,7 @@ def plan_within(
             )
         return plan
     how = {"spend": limit, "target": target, "bound": bound, "contribution": contribution}
-    plan = with_earlier(partial(make_rounds, query, tables, **how))  # type: ignore[arg-type]
+    plan = with_earlier(partial(make_rounds, query, tables, **how), sharing=False)  # type: ignore[arg-type]
     check_reachable(plan, target)
     return plan
 
@@ -269,6 +270,15 @@ def _priced(made: Callable[..., Plan]) -> Plan:
     plan = with_before(made(), lambda: made(apart=True))
     cheaper = plan.before is not None and amount_of(plan.before.spend) < amount_of(plan.spend)
     return plan.before if plan.before is not None and cheaper else plan
+
+
+def cheaper_beside_counts(plan: Plan, made: Callable[..., Plan]) -> Plan:
+    """Return the cheapest plan whose SUMs share counts, where that costs less than one whose SUMs do not."""
+    if plan.spend.rho is None and not plan.spend.delta:
+        return plan
+    now = made(sharing=True)
+    cheaper = now.unshared is not None and amount_of(now.spend) < amount_of(plan.spend)
+    return replace(now, unshared=plan) if cheaper else plan
 
 
 def cheapest(
@@ -281,6 +291,7 @@ def cheapest(
     contribution: Contribution | None = None,
     apart: bool = False,
     narrow: bool = True,
+    sharing: bool = False,
 ) -> Plan:
     """Return the plan of the least price, in the measure of `spend`, that meets a target.
 
@@ -293,7 +304,7 @@ def cheapest(
 
     def at(place: int) -> Plan:
         amount = replace(spend, **{name: price(place)})
-        how = {"bound": bound, "contribution": contribution, "target": target, "narrow": narrow}
+        how = {"bound": bound, "contribution": contribution, "target": target, "narrow": narrow, "sharing": sharing}
         return make_plan(query, tables, spend=amount, apart=apart, **how)  # type: ignore[arg-type]
 
     low, high = -1, PRICES - 1

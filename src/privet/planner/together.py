@@ -25,7 +25,7 @@ from .groupings import levels_of
 from .keys import Choice, Family, choices
 from .make import Among, make_plan, with_wider
 from .plan import Known, Place, Plan, Spend, Target
-from .rounds import PRICES, amount_of, cheapest, price
+from .rounds import PRICES, amount_of, cheaper_beside_counts, cheapest, price
 from .stability import Rule
 from .target import half_width_of, has_price, limited
 
@@ -105,7 +105,7 @@ def batch_within(
     if len(questions) == 1 and targets[0] is not None:
         how = {"target": targets[0], "bound": bound, "contribution": contribution}
         made = partial(cheapest, questions[0], tables, spend=spend, **how)  # type: ignore[arg-type]
-        plan = with_wider(made(), lambda: made(narrow=False))
+        plan = cheaper_beside_counts(with_wider(made(), lambda: made(narrow=False)), made)
         batch = Batch((plan,), plan.spend)
     else:
         batch = _sharing(questions, targets, bounds, spend, name)

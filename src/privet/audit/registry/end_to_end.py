@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from privet.accounting.gdp import gaussian_mu
 from privet.audit.blackbox import DELTAS, PAIRS, audit_bits
 from privet.audit.entry import AuditEntry
-from privet.audit.exact import Curve, exact_curve, integers, least_sigma, quantile_law
+from privet.audit.exact import Curve, exact_curve, gaussian_curve, integers, least_sigma, quantile_law
 from privet.audit.releases import Draw
 from privet.audit.report import Report
 from privet.core.budget import Approximate, Pure
@@ -382,6 +383,37 @@ def _shares_curve(leak: Fraction, deltas: tuple[float, ...]) -> Curve:
     return Curve(tuple((min(loss, float(leak)), delta) for loss, delta in exact.points if loss > 0))
 
 
+def _sums_beside_a_count(leak: Fraction) -> Draw:
+    """Return draws of two sums that are read beside one count, as a plan releases them: each group is a release.
+
+    Of the three numbers the sum is kept, each over its variance, by which two groups are told apart best: those that
+    differ by a row of ones.
+    """
+    from privet.planner.make import make_plan
+    from privet.planner.measures import OpenedSums
+    from privet.planner.plan import Spend
+    from privet.query.sql.parse import parse
+
+    names = _names(_QUESTION_GROUPS)
+    facts = {"k": category(names), "x": integer(0, 1), "y": integer(0, 1)}
+    tables = {"t": Table(None, unit=Rows(), columns=facts).schema}
+    query = parse("SELECT k, SUM(x) AS v, SUM(y) AS w FROM t GROUP BY k", tables)
+    rho = Fraction(gaussian_mu(_LOUD * leak, _TINY)) ** 2 / 2
+    (one,) = make_plan(query, tables, spend=Spend(None, Fraction(0), rho, Fraction(0)), sharing=True).passes
+    moves = [total.high for total in one.scan.sums]
+    weights = np.array([move / float(each.mechanism.variance) for move, each in zip(moves, one.measures, strict=True)])
+
+    def ask(rows: Any, groups: int) -> Any:
+        cells = tuple((name,) for name in names[:groups])
+        opened = OpenedSums({cell: [move * len(rows) for move in moves] for cell in cells}, {})
+        return weights @ np.array(one.measure.draw(opened, one.scan, cells), dtype=np.float64)
+
+    return lambda rows, count: np.concatenate(
+        [ask(rows, min(_QUESTION_GROUPS, count - start)) for start in range(0, count, _QUESTION_GROUPS)]
+    )
+
+
+_LOUD, _TINY = 4, Fraction(1, 10**6)
 _PAIRS = 200
 _TWICE = Contribution(groups=1, rows=2)
 _JOIN = "SELECT t.k AS k, COUNT(*) AS v FROM t JOIN s ON t.who = s.who GROUP BY t.k"
@@ -427,6 +459,15 @@ QUESTIONS: tuple[AuditEntry, ...] = (
         stated=1,
         loss=lambda leak: _shares_curve(leak, (float(FEW),)).points[0][0],
         samples=300_000,
+    ),
+    AuditEntry(
+        name="Session, sums beside a count",
+        mechanism=Rows,
+        make=_sums_beside_a_count,
+        neighbours=([], [1]),
+        claimed=lambda: gaussian_curve(float(_LOUD), float(_TINY), DELTAS),
+        stated=_LOUD,
+        samples=2 * _MORE,
     ),
     _question("Session, join", _column(_JOIN), ([], [0, 0, 0, 0, 0]), _joined, samples=_MORE),
 )
