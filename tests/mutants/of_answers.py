@@ -313,7 +313,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "aggregates.total:CentredTotal.predicted_width",
         "unit/planner/test_sums_beside_means.py",
-        ("np.array([float(self.argument.middle)])", "np.zeros(1)"),
+        ("float(self.argument.middle)", "0.0"),
     ),
     *of(
         "aggregates.total:CentredTotal.read",
