@@ -2,6 +2,24 @@
 
 Static figures come from the syntax trees and signatures; the way of a question is traced while one is asked. `make
 house` runs it.
+
+Absolute aims of size (`FIRST`) were set for the features of one day, and say less with each feature that is added: a
+strategy or an engine brings its own files, and no AVG passes them. So ratios stand beside them, which a feature that is
+written as well as the rest leaves as they are:
+
+- `isinstance` per 1,000 lines of code. The aims of 400 in 27,500 lines are 14.5. It grows where values are asked for
+  their class instead of for what they know (a union that we closed may be matched; see STYLE), and where outside input
+  is read, which is the larger part of it today: `core.given`, configuration, the command line and the server.
+- Lines of code per file, the median and the mean. A median below 60 is an idea cut in pieces; a mean above 200 is files
+  with several ideas. The aims of 27,500 lines in 230 files are a mean of 120.
+- The part of all files that a question passes. It should fall with each feature, since a question passes those that it
+  uses and no other: a feature that raises the number of files on the way is entered by questions that do not have it.
+
+Calls of `schema_of` are 4 for a JOIN, and the aim of 3 is not reached on purpose. The reader computes the shape of the
+join, to resolve names over it, and then that of the whole question, which is another relation once WHERE and windows
+are read: it could only be saved by a field of `Query` that a later `replace(query, table=...)` would leave wrong. Then
+`verify` computes it again before the charge, and the SQL writer before it writes: each is a check of its own that no
+plan, however it was made, crosses units, and neither trusts what the planner found.
 """
 
 from __future__ import annotations
@@ -34,6 +52,15 @@ QUESTION = (
     "SELECT v.ward, AVG(v.cost) AS cost FROM visits AS v JOIN people AS p ON v.patient = p.patient "
     "WHERE p.age > 40 GROUP BY v.ward"
 )
+FIRST = {"files": 230, "lines": 27_500, "isinstance": 400}
+"""Aims that were set before strategies, regression, streams, surveys, two more engines, a ledger and a server came."""
+
+MOST_LINES = 200.0
+"""The mean number of lines of code in a file, at most."""
+
+PART = 26.0
+"""The aims of 60 files on the way of a question among 230, in percent."""
+
 ROWS = 1000
 PLANNER = "planner"
 FIRST_ANSWER = """
@@ -112,18 +139,24 @@ def static_figures() -> list[Figure]:
     texts = [path.read_text(encoding="utf-8") for path in source_files()]
     trees = [ast.parse(text) for text in texts]
     nodes = [node for tree in trees for node in ast.walk(tree)]
+    lines = [code_lines(text) for text in texts]
     classes = [node.name for node in nodes if isinstance(node, ast.ClassDef)]
     modules = [path.stem for path in source_files() if path.stem != "__init__"]
     taken = [one.annotation for tree in trees for one in parameters(tree) if one.annotation is not None]
     checks = [node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance"]
     return [
-        Figure("files in src", len(texts), 230),
-        Figure("lines of code", sum(map(code_lines, texts)), 27_500),
+        Figure("files in src", len(texts), FIRST["files"]),
+        Figure("lines of code", sum(lines), FIRST["lines"]),
+        Figure("lines of code per file, median", statistics.median(lines)),
+        Figure("lines of code per file, mean", sum(lines) / len(lines), MOST_LINES),
         Figure("class names used twice", len(repeated(classes)), 0),
         Figure("module names used twice", len(repeated(modules)), 0),
         Figure("parameters typed object", sum(is_object(ast.unparse(one)) for one in taken)),
         Figure("parameters typed object, public", len(public_objects()), 0),
-        Figure("isinstance in src", len(checks), 400),
+        Figure("isinstance in src", len(checks), FIRST["isinstance"]),
+        Figure(
+            "isinstance per 1,000 lines", 1000 * len(checks) / sum(lines), 1000 * FIRST["isinstance"] / FIRST["lines"]
+        ),
     ]
 
 
@@ -302,6 +335,7 @@ def traced_figures() -> list[Figure]:
         asking = seconds(lambda epsilon: session.ask(QUESTION, epsilon=epsilon), 60)
     return [
         Figure("files on the way of an AVG over a JOIN", len(way.files), 60),
+        Figure("files on the way, part of all", 100 * len(way.files) / len(source_files()), PART, unit="%"),
         Figure("returns into the planner", len(way.returns()), 1),
         Figure("calls of schema_of", way.calls["schema_of"], 3),
         Figure("calls of the ledger's find", way.entries["ledger", "find"], 1),

@@ -57,6 +57,10 @@ def test_static_figures_are_of_the_source_that_is_imported() -> None:
     figures = {figure.name: figure.value for figure in house.static_figures()}
     assert figures["files in src"] == len(house.source_files()) > 100
     assert figures["lines of code"] > figures["files in src"]
+    mean = figures["lines of code per file, mean"]
+    assert mean == figures["lines of code"] / figures["files in src"]
+    assert figures["lines of code per file, median"] < 2 * mean
+    assert figures["isinstance per 1,000 lines"] == 1000 * figures["isinstance in src"] / figures["lines of code"]
     assert not any("testing" in path.relative_to(house.SOURCE).parts[0] for path in house.source_files())
 
 
