@@ -154,3 +154,36 @@ def measured(rows: int) -> Path:
             file,
         )
     return file
+
+
+SCALED = """
+CREATE MACRO uniform(i, salt) AS (hash(i * 16 + salt) // 2048)::DOUBLE / 2.0 ** 53;
+
+COPY (
+    SELECT person, printf('city-%04d', rank) AS city,
+        1000 * pow(uniform(i, 4), 1 + (rank % 7) / 3 + (hash(person) % 5)::DOUBLE / 4) AS amount,
+        (18 + floor(72 * uniform(i, 5)))::INTEGER AS age
+    FROM (
+        SELECT i, person,
+            floor(exp(ln({cities} + 1) * uniform(person * 64 + floor(uniform(i, 2) * homes)::BIGINT, 3)))::INTEGER
+                AS rank
+        FROM (
+            SELECT i, person,
+                1 + least(60, floor(exp(1.5 + 0.75 * sqrt(-2 * ln(1 - uniform(person, 6)))
+                    * cos(2 * pi() * uniform(person, 7)))))::INTEGER AS homes
+            FROM (SELECT i, floor({people} * pow(uniform(i, 1), 1.5))::BIGINT AS person FROM range({rows}) AS t(i))
+        )
+    )
+) TO '{file}' (FORMAT parquet);
+"""
+"""Rows in no order, each made from its own number: any number of them takes no memory."""
+
+
+def scaled(rows: int) -> Path:
+    """Return the file with this many visits, ten a person on average and heavy tails, making it if need be."""
+    HOME.mkdir(exist_ok=True)
+    file = HOME / f"scaled-{rows}.parquet"
+    if not file.is_file():
+        made = SCALED.replace("{cities}", str(CITIES)).replace("{people}", str(rows // 10))
+        _make(made.replace("{rows}", str(rows)), file)
+    return file

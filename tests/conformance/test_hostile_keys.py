@@ -125,7 +125,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "public": {"wards": {"source": "wards.csv", "key": "ward", "rows": 10, "columns": {"ward": "text"}}},
         "views": {"old": "SELECT patient, age FROM visits WHERE age > 60"},
         "analysts": {"alice": {"epsilon": 1, "delta": 1e-07, "tables": ["visits"]}},
-        "engine": {"memory_limit": "1GB", "threads": 2, "timeout": 60, "scans": 2},
+        "engine": {"memory_limit": "1GB", "threads": 2, "timeout": 60, "scans": 2, "parts": 2},
         "ledger": {"path": "x.ledger"},
         "fingerprint": {"key": "fingerprint.key"},
     },
@@ -266,6 +266,7 @@ def test_the_readers_say_which_keys_they_know() -> None:
         "threads",
         "timeout",
         "scans",
+        "parts",
         "path",
         "head",
     }

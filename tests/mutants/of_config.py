@@ -178,8 +178,8 @@ MUTANTS: list[Mutant] = [
         "unit/config/test_sessions.py",
         (
             "DuckDB(tables, memory_limit=limits.memory_limit, threads=limits.threads, timeout=limits.timeout, "
-            "scans=limits.scans)",
-            "DuckDB(tables, threads=limits.threads, timeout=limits.timeout, scans=limits.scans)",
+            "scans=limits.scans, parts=limits.parts)",
+            "DuckDB(tables, threads=limits.threads, timeout=limits.timeout, scans=limits.scans, parts=limits.parts)",
         ),
     ),
     *of(

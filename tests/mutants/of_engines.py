@@ -136,4 +136,101 @@ MUTANTS: list[Mutant] = [
         "conformance/test_outside_mechanism.py",
         ("not report.refuted", "True"),
     ),
+    *of(
+        "engines.scan_sql.statement:Writer._layer",
+        "laws/test_scans_in_parts.py",
+        # one person in several parts, each of which bounds it by itself
+        (
+            "self.dialect.in_part(owner, self.parts, self.secret)",
+            "self.dialect.in_part(f'r.{[*names.values()][-1]}', self.parts, self.secret)",
+        ),
+        (
+            "[self.dialect.in_part(owner, self.parts, self.secret)] if self.parts > 1 else []",
+            "[]",
+        ),
+    ),
+    *of(
+        "engines.scan_sql.statement:Writer._summed_cells",
+        "laws/test_scans_in_parts.py",
+        (
+            'both, held = [*both, "coalesce(sum(d), 0) AS d", "sum(holders) AS holders"], ""',
+            'both, held = [*both, "coalesce(sum(d), 0) AS d", "sum(holders) AS holders"], " HAVING sum(holders) > 0"',
+        ),
+    ),
+    *of(
+        "engines.dialects.duckdb:DuckDBDialect.in_part",
+        "laws/test_scans_in_parts.py",
+        (
+            'f"{self.keyed_hash([unit], secret)} % {parts}::UBIGINT = $part::UBIGINT"',
+            'f"{self.keyed_hash([unit], secret)} % {parts}::UBIGINT <= $part::UBIGINT"',
+        ),
+        (
+            'f"{self.keyed_hash([unit], secret)} % {parts}::UBIGINT = $part::UBIGINT"',
+            'f"{self.keyed_hash([unit], secret)} % {parts + 1}::UBIGINT = $part::UBIGINT"',
+        ),
+    ),
+    *of(
+        "engines.scan_sql.unit_parts:added",
+        "laws/test_scans_in_parts.py",
+        ("tuple(map(add, sums[group], given)) if group in sums else given", "given"),
+        (
+            "{group: given[:-1] for group, given in sums.items() if given[-1] > 0}",
+            "{group: given[:-1] for group, given in sums.items()}",
+        ),
+    ),
+    *of(
+        "engines.scan_sql.unit_parts:divides",
+        "laws/test_scans_in_parts.py",
+        ("isinstance(scan.bounding, (Norm, Truncate, Largest))", "True"),
+        ("scan.places is None", "True"),
+    ),
+    *of(
+        "engines.duckdb.engine:DuckDB._fetch_parts",
+        "laws/test_scans_in_parts.py",
+        ("range(asked.parts)", "range(1, asked.parts)"),
+        ("range(asked.parts)", "[*range(asked.parts), 0]"),
+    ),
+    *of(
+        "engines.duckdb.engine:DuckDB._fetch_parts.run",
+        "laws/test_scans_in_parts.py",
+        ("time.monotonic() >= until", "False"),
+    ),
+    *of(
+        "engines.duckdb.engine:DuckDB._parts_of",
+        "laws/test_scans_in_parts.py",
+        ("self._made_anew.intersection(names)", "False"),
+        ("schema.rows for schema in private", "2 * schema.rows for schema in private"),
+    ),
+    *of(
+        "engines.duckdb.memory_limit:parts_for",
+        "laws/test_scans_in_parts.py",
+        ("rows < DEFAULT_ROWS", "True"),
+    ),
+    *of(
+        "engines.duckdb.memory_limit:make_spill_folder",
+        "adversarial/test_memory_limits.py",
+        ('tempfile.mkdtemp(prefix="privet-")', "tempfile.gettempdir()"),
+    ),
+    *of(
+        "engines.duckdb.engine:DuckDB.__init__",
+        "adversarial/test_memory_limits.py",
+        (
+            '{"memory_limit": memory_limit, "temp_directory": self._spill, "preserve_insertion_order": False}',
+            '{"temp_directory": self._spill, "preserve_insertion_order": False}',
+        ),
+        (
+            '{"memory_limit": memory_limit, "temp_directory": self._spill, "preserve_insertion_order": False}',
+            '{"memory_limit": memory_limit, "preserve_insertion_order": False}',
+        ),
+    ),
+    *of(
+        "engines.duckdb.engine:DuckDB.check",
+        "adversarial/test_memory_limits.py",
+        ("check_spill_folder(self._spill)", "None"),
+    ),
+    *of(
+        "engines.duckdb.sources:view_of",
+        "laws/test_scans_in_parts.py",
+        ('collated and facts.kind == "text"', "False"),
+    ),
 ]

@@ -181,7 +181,7 @@ MUTANTS: list[Mutant] = [
             "relation_sql(scan.table, tables, names, secret, dialect)",
             "relation_sql(scan.table, tables, names, 0, dialect)",
         ),
-        ("statement if scan.places is None else counting", "statement"),
+        ("scan.places is not None", "False"),
     ),
     *of(
         "engines.duckdb.engine:DuckDB.scan",
@@ -404,7 +404,7 @@ MUTANTS: list[Mutant] = [
         ('self._fetch("SET GLOBAL lock_configuration = true")', ""),
     ),
     *of(
-        "engines.duckdb.engine:DuckDB._run",
+        "engines.duckdb.engine:_executed",
         "adversarial/test_engine_safety.py",
         ("raise_alone(EngineError())", "raise"),
     ),

@@ -158,6 +158,8 @@ class EngineLimits:
     `password_file`. There, `work_mem` is the memory of one sort or hash. `remote` is the address of a Spark Connect
     server, for Spark.
     `scans` is the number of scans that run at once; None: as many as the machine has processors.
+    `parts` is the number of parts in which DuckDB reads people, one after the other; None: as many as declared rows and
+    memory call for.
     `time_step` is the grid of seconds on which fresh answers are handed over; None: as soon as they are there.
 
     Example:
@@ -175,11 +177,12 @@ class EngineLimits:
     password_file: Path | None = None
     work_mem: str = WORK_MEM
     remote: str | None = field(default=None, repr=False)
+    parts: int | None = None
 
     def __post_init__(self) -> None:
         read_fields(self)
         positive(self.timeout, "timeout")
-        for name in ("threads", "scans"):
+        for name in ("threads", "scans", "parts"):
             if getattr(self, name) is not None:
                 whole(getattr(self, name), name, least=1, most=1024)
         if self.remote is not None:

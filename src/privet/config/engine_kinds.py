@@ -60,6 +60,7 @@ def _duckdb(tables: Tables, limits: EngineLimits) -> OpenedEngine:
         threads=limits.threads,
         timeout=limits.timeout,
         scans=limits.scans,
+        parts=limits.parts,
     )
 
 

@@ -16,6 +16,7 @@ from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import BadParameter, RequestError, raise_alone
 from privet.core.given import alike
 from privet.core.numbers import positive, read_seconds, whole
+from privet.engines.duckdb.memory_limit import read_memory_limit
 from privet.engines.postgres.reader_address import has_password, read_work_mem
 from privet.engines.spark.cluster import read_remote
 from privet.execution.pace import read_step
@@ -213,6 +214,7 @@ def _engine(root: Section, folder: Path) -> EngineLimits:
         memory_limit=section.read("memory_limit", _memory, usual.memory_limit),
         threads=section.read("threads", lambda value: whole(value, "threads", least=1, most=1024), None),
         scans=section.read("scans", lambda value: whole(value, "scans", least=1, most=1024), None),
+        parts=section.read("parts", lambda value: whole(value, "parts", least=1, most=1024), None),
         timeout=section.read("timeout", _seconds, positive(usual.timeout, "timeout")),
         time_step=section.read("time_step", read_step, None),
         kind=section.read("kind", _engine_kind, usual.kind),
@@ -226,7 +228,11 @@ def _engine(root: Section, folder: Path) -> EngineLimits:
     return made
 
 
-_OWN = {"duckdb": ("memory_limit", "threads"), "postgres": ("url", "password_file", "work_mem"), "spark": ("remote",)}
+_OWN = {
+    "duckdb": ("memory_limit", "threads", "parts"),
+    "postgres": ("url", "password_file", "work_mem"),
+    "spark": ("remote",),
+}
 """Settings that engines of one kind alone have."""
 
 
@@ -260,6 +266,7 @@ def _seconds(value: object) -> Fraction:
 def _memory(value: object) -> str:
     if not isinstance(value, str) or not _MEMORY.fullmatch(value):
         raise BadParameter("memory_limit", value, 'a size in quotes, such as "4GB" or "512MB"')
+    read_memory_limit(value)
     return value
 
 

@@ -184,11 +184,11 @@ def test_the_engine_keeps_the_limits_of_the_file(folder: Path, monkeypatch: pyte
         make(self, tables, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(DuckDB, "__init__", watched)
-    limits = '[engine]\nmemory_limit = "512MB"\nthreads = 1\ntimeout = 2.5\nscans = 3\n'
+    limits = '[engine]\nmemory_limit = "512MB"\nthreads = 1\ntimeout = 2.5\nscans = 3\nparts = 5\n'
     with privet.open(declare(folder, TABLES + limits)) as session:
         assert given == {}
         session.ask("SELECT COUNT(*) FROM staff", epsilon=0.1)
-    assert given == {"memory_limit": "512MB", "threads": 1, "timeout": Fraction(5, 2), "scans": 3}
+    assert given == {"memory_limit": "512MB", "threads": 1, "timeout": Fraction(5, 2), "scans": 3, "parts": 5}
 
 
 def test_closing_a_session_closes_its_ledger_and_its_engine(folder: Path) -> None:

@@ -553,6 +553,11 @@ class DuckDBDialect(Dialect):
         first, second = (f"{(secret >> shift) & (2**64 - 1)}::UBIGINT" for shift in (0, 64))
         return f"hash(xor(hash({', '.join([*columns, first])}), {second}))"
 
+    def in_part(self, unit: str, parts: int, secret: int) -> str:
+        # GROUP BY hashes values by the same function, and so puts no two into one group whose hashes differ; it is
+        # hashed again under the key, or the tables of one part would be filled at some of their places only
+        return f"{self.keyed_hash([unit], secret)} % {parts}::UBIGINT = $part::UBIGINT"
+
     def nth_least(self, sql: str, place: int) -> str:
         # the engine's own keeps a heap, up to a million
         return f"min({sql}, {place})[{place}]" if place < _HEAP else f"list_sort(list({sql}))[{place}]"

@@ -6,7 +6,6 @@ import contextlib
 import os
 import secrets
 import shutil
-import tempfile
 import threading
 import time
 import weakref
@@ -34,9 +33,11 @@ from privet.engines.scan_sql.row_values import (
     physical,
 )
 from privet.engines.scan_sql.statement import Statement, as_counts, write_scan
+from privet.engines.scan_sql.unit_parts import Sums, added, divides
 from privet.query.shape import schema_of
 
-from .sources import OpenedSource, Streamed, open_source, view_of
+from .memory_limit import check_spill_folder, make_spill_folder, parts_for, read_memory_limit
+from .sources import Collected, DatabaseTable, OpenedSource, Streamed, open_source, view_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -61,10 +62,10 @@ class Deadline:
         self._watcher: threading.Thread | None = None
 
     @contextmanager
-    def running(self) -> Iterator[None]:
-        """Watch what runs inside; one at a time."""
+    def running(self, until: float | None = None) -> Iterator[None]:
+        """Watch what runs inside, one at a time; with `until`, to a limit that began with something before it."""
         with self._changing:
-            self._until = time.monotonic() + self._seconds
+            self._until = self.from_now() if until is None else until
             if self._watcher is None or not self._watcher.is_alive():  # a forked child has none
                 self._watcher = threading.Thread(target=_watch, args=(weakref.ref(self),), daemon=True)
                 self._watcher.start()
@@ -73,6 +74,10 @@ class Deadline:
         finally:
             with self._changing:
                 self._until = None
+
+    def from_now(self) -> float:
+        """Return when the limit of what begins now is reached, by `time.monotonic`."""
+        return time.monotonic() + self._seconds
 
     def left(self) -> float | None:
         """Return for how long to sleep; None where nothing is left to watch, and then the thread is gone."""
@@ -167,6 +172,7 @@ TIMEOUT = 600
 """Public constants: how much memory all scans may take together, and for how many seconds each may run."""
 
 MOST_SCANS = 1024
+MOST_ASKED_PARTS = 1024
 
 MOST_PUBLIC_ROWS = 200_000
 """The most rows of a public table that are listed to find its groups."""
@@ -182,6 +188,9 @@ class DuckDB:
     if left out, and further ones wait. They share the memory and the threads, and each has the `timeout` to itself.
     Over a DuckDB relation, whose own connection can run one statement at a time, one scan runs at a time.
 
+    A scan of people that the declared number of rows shows to be larger than the memory limit is read in parts, each
+    with the people of one hash, instead of spilling; `parts` sets their number for all such scans.
+
     Guarantee: each scan has a connection of its own, on which every setting is locked as on the one that opened the
     tables; a time limit that is reached interrupts its own scan and no other.
     """
@@ -194,16 +203,17 @@ class DuckDB:
         threads: int | None = None,
         timeout: object = TIMEOUT,
         scans: int | None = None,
+        parts: int | None = None,
     ) -> None:
         import duckdb
 
         if not isinstance(tables, Mapping) or not all(isinstance(table, Table) for table in tables.values()):
             raise BadParameter("tables", type(tables).__name__, "a mapping of names to Tables")
-        if not isinstance(memory_limit, str) or not memory_limit.replace(".", "").isalnum():
-            raise BadParameter("memory_limit", memory_limit, "a size such as '4GB'")
+        self._memory = read_memory_limit(memory_limit)
         seconds = float(read_seconds(timeout, "timeout"))
         most = os.cpu_count() or 1 if scans is None else whole(scans, "scans", least=1, most=MOST_SCANS)
-        self._spill = tempfile.mkdtemp(prefix="privet-")  # created with mode 0700
+        self._parts = None if parts is None else whole(parts, "parts", least=1, most=MOST_ASKED_PARTS)
+        self._spill = make_spill_folder()
         self._remove = weakref.finalize(self, _remove_own, self._spill, os.getpid())
         config: dict[str, Any] = {
             "memory_limit": memory_limit,
@@ -216,8 +226,9 @@ class DuckDB:
             self._connection = duckdb.connect(":memory:", config=config)
         except duckdb.Error:
             self._remove()
-            raise_alone(BadParameter("memory_limit", memory_limit, "a size such as '4GB'"))
+            raise_alone(BadParameter("memory_limit", memory_limit, "a size such as '4GB' that this machine has"))
         self._relations: dict[str, str] = {}
+        self._made_anew: set[str] = set()
         self._checked: dict[int, tuple[Scan, Statement]] = {}
         opening = Lane(self._connection, seconds)
         self._lanes = self._public = Lanes(1, lambda: opening)
@@ -236,6 +247,7 @@ class DuckDB:
 
     def check(self, scan: Scan) -> None:
         """Raise a `RequestError` where a scan cannot be run, from declared facts alone: its SQL is written, not run."""
+        check_spill_folder(self._spill)
         while len(self._checked) >= _MOST_CHECKED:
             with contextlib.suppress(KeyError, RuntimeError):  # another thread may take one away meanwhile
                 self._checked.pop(next(iter(self._checked), 0))
@@ -247,12 +259,28 @@ class DuckDB:
         asked = self._written(scan) if checked is None else checked[1]
         if scan.places is not None:
             return SealedSums({}, as_counts(self._fetch_arrays(asked.sql, asked.parameters), asked.kinds))
+        if asked.parts > 1:
+            return SealedSums(self._fetch_parts(asked, found=scan.discovery is not None))
         rows = self._fetch(asked.sql, asked.parameters)
         return SealedSums({row[: asked.keys]: row[asked.keys :] for row in rows})
 
     def _written(self, scan: Scan) -> Statement:
         """Return the SQL of a scan, with a key of its own for its hashes."""
-        return write_scan(scan, self._tables, self._relations, secrets.randbits(128), self._dialect)
+        parts = self._parts_of(scan)
+        return write_scan(scan, self._tables, self._relations, secrets.randbits(128), self._dialect, parts=parts)
+
+    def _parts_of(self, scan: Scan) -> int:
+        """Return into how many parts a scan is divided, from declared facts and the custodian's settings alone.
+
+        What another program makes anew for each reading is read once.
+        """
+        names = tables_of(scan.table)
+        if not divides(scan) or self._made_anew.intersection(names):
+            return 1
+        if self._parts is not None:
+            return self._parts
+        private = [self._tables[name] for name in names if not self._tables[name].unit.public]
+        return parts_for((schema.rows for schema in private), self._memory)
 
     def public_rows(self, name: str) -> list[tuple[Any, ...]] | None:
         """Return the different rows of a public table, held to its facts, or None where there are too many."""
@@ -328,6 +356,8 @@ class DuckDB:
             paths += opened.paths
             if opened.frame is not None:
                 registered[opened.relation] = opened.frame
+            if isinstance(opened.frame, (Streamed, Collected)):
+                self._made_anew.add(name)
             self._create_view(name, tables[name], opened, places[name], owned)
         self._lock_down(paths)
         return registered
@@ -336,7 +366,7 @@ class DuckDB:
         self, name: str, table: Table, opened: OpenedSource, index: int, owned: Mapping[str, Schema]
     ) -> None:
         described = [(row[0], row[1]) for row in self._fetch(f"DESCRIBE SELECT * FROM {opened.relation}")]
-        columns = view_of(described, name, table.schema)
+        columns = view_of(described, name, table.schema, collated=isinstance(table.source, DatabaseTable))
         own = f"SELECT {columns} FROM {opened.relation}"
         self._fetch(f"CREATE VIEW table{index} AS {linked_view(own, name, owned, self._relations)}")
         self._relations[name] = f"table{index}"
@@ -364,15 +394,40 @@ class DuckDB:
         fetch: Callable[[DuckDBPyConnection], Result],
         lanes: Lanes | None = None,
     ) -> Result:
-        import duckdb
-
         with (lanes or self._lanes).lent() as lane, lane.deadline.running():
-            try:
-                return fetch(lane.connection.execute(sql, parameters or None))
-            except (duckdb.Error, RuntimeError, MemoryError, ValueError, OverflowError):
-                with contextlib.suppress(Exception):
-                    lane.connection.abort()
-                raise_alone(EngineError())
+            return _executed(lane, sql, parameters, fetch)
+
+    def _fetch_parts(self, asked: Statement, *, found: bool) -> Sums:
+        """Return the sums of a statement that is run for one part after the other, within the time limit of one scan.
+
+        Guarantee: the time limit is that of all parts together. A unit is read in one part alone, whose statement
+        bounds what it then reads of the unit: where files are replaced between two parts, rows of both may be summed,
+        but of no unit are more than one reading's.
+        """
+        with self._lanes.lent() as lane:
+            until = lane.deadline.from_now()
+
+            def run(part: int) -> list[tuple[Any, ...]]:
+                if time.monotonic() >= until:  # an interrupt between two statements stops none
+                    raise_alone(EngineError())
+                with lane.deadline.running(until):
+                    return _executed(lane, asked.sql, {**asked.parameters, "part": part}, lambda r: r.fetchall())
+
+            return added(map(run, range(asked.parts)), asked.keys, found=found)
+
+
+def _executed(
+    lane: Lane, sql: str, parameters: Mapping[str, Any] | None, fetch: Callable[[DuckDBPyConnection], Result]
+) -> Result:
+    """Return what a statement gives; raise the constant error where the engine fails, whatever it says."""
+    import duckdb
+
+    try:
+        return fetch(lane.connection.execute(sql, dict(parameters) if parameters else None))
+    except (duckdb.Error, RuntimeError, MemoryError, ValueError, OverflowError):
+        with contextlib.suppress(Exception):
+            lane.connection.abort()
+        raise_alone(EngineError())
 
 
 def _made_lane(database: DuckDBPyConnection, registered: Mapping[str, Any], seconds: float) -> Lane:

@@ -256,10 +256,11 @@ def _files(
     return OpenedSource(f"source{index}", opened.paths, frame)
 
 
-def view_of(described: Iterable[tuple[str, str]], name: str, schema: Schema) -> str:
+def view_of(described: Iterable[tuple[str, str]], name: str, schema: Schema, *, collated: bool = False) -> str:
     """Return the columns of a view that reads each declared column under its generated name, as its kind's type.
 
-    A declared column that the source does not have is refused; the message names only what was declared.
+    A declared column that the source does not have is refused; the message names only what was declared. Texts of a
+    source whose columns may be `collated` are read without that, so that they are compared byte by byte.
 
     Guarantee: people who are told apart by what is stored, as their column is declared, are told apart by what is read:
     whole numbers are read as such, and what says whose row it is, where it is declared a number, is stored as doubles.
@@ -284,6 +285,9 @@ def view_of(described: Iterable[tuple[str, str]], name: str, schema: Schema) -> 
                 f"column {column!r} of table {name!r} is declared {kind}, and its source holds another type"
             )
         facts = schema.columns[column]
+        if collated and facts.kind == "text":
+            # GROUP BY would take texts for one that a hash or another program tells apart
+            sql = f'{sql} COLLATE "binary"'
         if column == person_column(schema.unit) and facts.kind == "number" and _plain(stored[1]) not in _DOUBLES:
             raise RequestError(
                 f"column {column!r} of table {name!r} says whose row it is and is declared number, and its source "

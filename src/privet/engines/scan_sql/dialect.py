@@ -277,6 +277,13 @@ class Dialect(ABC):
     def keyed_hash(self, columns: Sequence[str], secret: int) -> str:
         """Return a hash of columns under a key of 128 bits, by which rows are chosen: unpredictable without the key."""
 
+    def in_part(self, unit: str, parts: int, secret: int) -> str:
+        """Return the test that a unit falls into the part whose number is bound as `part`, by a hash of the unit alone.
+
+        Units that are one in a GROUP BY have one hash. Only dialects of engines that read in parts have it.
+        """
+        raise InvariantError("this dialect reads all units at once")
+
     @abstractmethod
     def nth_least(self, sql: str, place: int) -> str:
         """Return the aggregate for the n-th smallest value, or NULL where there are fewer."""

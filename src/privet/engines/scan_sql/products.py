@@ -15,7 +15,7 @@ from .row_values import LARGEST, with_weight
 from .statement import Statement, Writer
 
 
-def multiplied(scan: Scan, relation: str, secret: int, dialect: Dialect) -> Statement:
+def multiplied(scan: Scan, relation: str, secret: int, dialect: Dialect, *, parts: int = 1) -> Statement:
     """Return the SQL of a scan that sums products; the one row of the result has an integer for each pair.
 
     Guarantee: a row gives to each pair the product of two integers within the ends of their factors, or 0; with a norm
@@ -24,12 +24,14 @@ def multiplied(scan: Scan, relation: str, secret: int, dialect: Dialect) -> Stat
     """
     if scan.products is None:
         raise InvariantError("this scan sums no products")
-    return ProductWriter(scan, relation, secret, dialect, scan.products).write()
+    return ProductWriter(scan, relation, secret, dialect, scan.products, parts=parts).write()
 
 
 class ProductWriter(Writer):
-    def __init__(self, scan: Scan, relation: str, secret: int, dialect: Dialect, products: Products) -> None:
-        super().__init__(scan, relation, secret, dialect)
+    def __init__(
+        self, scan: Scan, relation: str, secret: int, dialect: Dialect, products: Products, *, parts: int = 1
+    ) -> None:
+        super().__init__(scan, relation, secret, dialect, parts=parts)
         self.products = products
 
     def write(self) -> Statement:
@@ -44,7 +46,7 @@ class ProductWriter(Writer):
                 sql = self._of_people(norm)
             case _:
                 raise InvariantError("products are summed under an L1 norm")
-        return Statement(sql, 0, self.parameters)
+        return Statement(sql, 0, self.parameters, parts=self.parts)
 
     def _factors(self, *, unit: bool) -> str:
         """Return the rows that count: u, and the factors as v0, v1, ..., scaled down where a norm of rows is over."""

@@ -45,6 +45,7 @@ class Statement:
     """A query for the engine: its text, and the lists of public keys that are bound to it.
 
     Each row of the result is `keys` keys and as many integers as the scan has sums, and one more with `discovery`.
+    One that is run for each of several parts has, with `discovery`, another one: how many units keep the key.
     """
 
     sql: str
@@ -52,12 +53,15 @@ class Statement:
     parameters: dict[str, list[Key]] = field(default_factory=dict)
     kinds: tuple[Kind | None, ...] = ()
     """What the keys are, where the result has them as arrays."""
+    parts: int = 1
+    """How many times it is run, each time for the units of one part, by its number, which is bound to it as `part`."""
 
 
-def statement(scan: Scan, relation: str, secret: int, dialect: Dialect) -> Statement:
+def statement(scan: Scan, relation: str, secret: int, dialect: Dialect, *, parts: int = 1) -> Statement:
     """Return the SQL of a scan over a relation whose columns are called c0, c1, ... in the order of its schema.
 
-    `secret` is 128 fresh random bits, by which rows and keys are chosen where a unit has too many.
+    `secret` is 128 fresh random bits, by which rows and keys are chosen where a unit has too many, and by which units
+    fall into one of several parts, see `privet.engines.scan_sql.unit_parts`.
 
     Guarantee: with `Norm`, each unit's integers for a sum of at most Y a row have norm (of the scan's order) at most
     Y * limit * 2**shift, or its square for order 2; with `Truncate` they are those of at most `rows` rows in each of at
@@ -69,16 +73,16 @@ def statement(scan: Scan, relation: str, secret: int, dialect: Dialect) -> State
     if scan.products is not None:
         from .products import multiplied
 
-        return multiplied(scan, relation, secret, dialect)
-    return Writer(scan, relation, secret, dialect).write()
+        return multiplied(scan, relation, secret, dialect, parts=parts)
+    return Writer(scan, relation, secret, dialect, parts=parts).write()
 
 
 class Writer:
     """Writes one scan, piece by piece."""
 
-    def __init__(self, scan: Scan, relation: str, secret: int, dialect: Dialect) -> None:
+    def __init__(self, scan: Scan, relation: str, secret: int, dialect: Dialect, *, parts: int = 1) -> None:
         self.dialect, self.nested = dialect, dialect.nested
-        self.scan = scan
+        self.scan, self.parts = scan, parts
         self.relation = relation
         self.secret = secret
         self.parameters: dict[str, list[Key]] = {}
@@ -98,7 +102,7 @@ class Writer:
         """Return the statement."""
         self._verify_fits()
         if self.scan.sizes is not None and isinstance(self.scan.bounding, Norm):
-            return Statement(self._sized(self.scan.bounding, self.scan.sizes), 1, self.parameters)
+            return Statement(self._sized(self.scan.bounding, self.scan.sizes), 1, self.parameters, parts=self.parts)
         match self.scan.bounding:
             case Once():
                 sql = self._once()
@@ -112,7 +116,7 @@ class Writer:
                 sql = self._largest(Norm(1, largest.limit, largest.shift))
             case _:
                 raise InvariantError("an unknown kind of bounding")
-        return Statement(sql, len(self.k), self.parameters)
+        return Statement(sql, len(self.k), self.parameters, parts=self.parts)
 
     # --- rows -------------------------------------------------------------------------------------------------------
 
@@ -145,6 +149,7 @@ class Writer:
             owner, known = owner_of(schema, self.dialect, "r.") if stored else ("r.u", "")
             columns.append(f"{owner} AS u")
             conditions += [known] if known else []
+            conditions += [self.dialect.in_part(owner, self.parts, self.secret)] if self.parts > 1 else []
         if every:
             columns.append(f"{self._hash([f'r.{name}' for name in names.values()])} AS h")
         guard = f" WHERE {' AND '.join(conditions)}" if conditions else ""
@@ -378,15 +383,17 @@ class Writer:
         chosen = (
             f"SELECT {self._listed([*self.k, *second])} FROM g JOIN o USING (u) WHERE {order} < o.t{self._group_by()}"
         )
-        both = [
-            *(total_as(f"sum(t{index})", index) for index in range(len(totals))),
-            f"{self.dialect.wide('sum(d)')} AS d",
-        ]
+        both = [total_as(f"sum(t{index})", index) for index in range(len(totals))]
+        # a key that no unit of one part keeps may be kept by one of another, where what all of them give to it counts
+        if self.parts > 1:
+            both, held = [*both, "coalesce(sum(d), 0) AS d", "sum(holders) AS holders"], ""
+        else:
+            both, held = [*both, f"{self.dialect.wide('sum(d)')} AS d"], " HAVING sum(holders) > 0"
         named = [kept("g", cells, kept=True), kept("w", with_share(units, discovery, self.dialect), kept=True)]
         union = self.nested(f"{summed} UNION ALL {chosen}")
         named.append(kept("o", over, kept=None))
         shown = self._listed([*self.k, *both])
-        return f"WITH {', '.join(named)} SELECT {shown} FROM {union}{self._group_by()} HAVING sum(holders) > 0"
+        return f"WITH {', '.join(named)} SELECT {shown} FROM {union}{self._group_by()}{held}"
 
     # --- a limit on groups and rows ----------------------------------------------------------------------------
 
@@ -704,9 +711,17 @@ class CountingWriter(Writer):
 
 
 def write_scan(
-    scan: Scan, tables: Mapping[str, Schema], names: Mapping[str, str], secret: int, dialect: Dialect
+    scan: Scan,
+    tables: Mapping[str, Schema],
+    names: Mapping[str, str],
+    secret: int,
+    dialect: Dialect,
+    *,
+    parts: int = 1,
 ) -> Statement:
     """Return the SQL of a scan over stored tables, which the engine calls by `names`; reads nothing.
+
+    With several `parts` it is run for each of them, where `privet.engines.scan_sql.unit_parts.divides` allows it.
 
     Raises a `RequestError` where, by declared facts, the numbers of the scan might not fit what engines compute in, or
     where the dialect lacks a function.
@@ -716,4 +731,6 @@ def write_scan(
         from .windows import in_one_read
 
         return in_one_read(scan, relation, secret, dialect)
-    return (statement if scan.places is None else counting)(scan, relation, secret, dialect)
+    if scan.places is not None:
+        return counting(scan, relation, secret, dialect)
+    return statement(scan, relation, secret, dialect, parts=parts)
