@@ -83,7 +83,7 @@ soak: $(VENV)/.for-work ## ask thousands of random questions; enumerate random e
 	@PRIVET_SOAK=1000 $(RUN)/python -m pytest -q -s tests/statistical/test_local_coverage.py tests/golden/test_reference_local.py
 	@PRIVET_SOAK=1000 $(RUN)/python -m pytest -q -s tests/unit/accounting/test_shuffled.py
 	@PRIVET_SOAK=1000 $(RUN)/python -m pytest -q -s tests/adversarial/test_ledger_crashes.py tests/adversarial/test_ledger_tampering.py tests/adversarial/test_postgres_crashes.py
-	@PRIVET_SOAK=1000 $(RUN)/python -m pytest -q -s tests/adversarial/test_server_kills.py tests/adversarial/test_server_load.py tests/adversarial/test_server_attacks.py
+	@PRIVET_SOAK=1000 $(RUN)/python -m pytest -q -s tests/adversarial/test_server_kills.py tests/adversarial/test_server_load.py tests/adversarial/test_server_hostile_sql.py tests/adversarial/test_server_fuzz.py
 	@PRIVET_SOAK=1000 $(RUN)/python -m pytest -q -s tests/conformance/test_hostile_parameters.py tests/conformance/test_hostile_options.py tests/conformance/test_hostile_keys.py
 
 clean: ## remove environments and caches

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import http.client
-import json
-import os
 import re
 import shutil
 import socket
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as parquet
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from own_hospital import ENGINE, TABLES, rows, text_of
 
 from privet.core.errors import EngineError
 from privet.server.application import analyst_routes
@@ -28,7 +19,6 @@ from served import COUNT, FAST, Reply, Served, served, write_world
 from served import http as request
 
 STRICT = replace(FAST, body=20_000, body_seconds=0.5)
-EVERY = int(os.environ.get("PRIVET_SOAK", "0")) > 0
 MESSAGE = str(EngineError())
 
 
@@ -312,56 +302,6 @@ def test_giant_and_slow_bodies_end(world: Served) -> None:
     assert b"at most 20,000 bytes" in told
     assert charges(world) == before
     assert world.call("/health", who=None).status == 200
-
-
-# Hostile SQL.
-
-
-def hostile_world(folder: Path) -> Path:
-    """Write the hospital that hostile questions are about, with its privet.toml."""
-    folder.mkdir()
-    lines = ["[budget]", "epsilon = 1000", "delta = 1e-6"]
-    units = {"drugs": 'link = "visit -> visits.id"', "sensors": 'unit = "house"', "votes": 'unit = "rows"'}
-    units["moves"] = 'unit = { person = "user_id", time = "day", days = 7 }'
-    for name, listed in rows(with_42=True).items():
-        facts = TABLES[name]
-        kinds = pa.schema([(column, ENGINE[one.kind]) for column, one in facts.columns.items()])
-        parquet.write_table(pa.Table.from_pylist(listed, schema=kinds), folder / f"{name}.parquet")
-        public = name in ("regions", "bands")
-        lines += ["", f"[{'public' if public else 'tables'}.{name}]", f'source = "{name}.parquet"']
-        if public:
-            lines += ['key = "zip"'] if name == "regions" else ["rows = 100"]
-        else:
-            lines.append(units.get(name, 'unit = "user_id"'))
-            if name not in ("votes",):
-                lines.append("contribution = { groups = 1, rows = 1 }")
-            if name == "others":
-                lines += ['neighbors = "change-one"', "units = 8"]
-        lines += [f"[{'public' if public else 'tables'}.{name}.columns]"]
-        for column, one in facts.columns.items():
-            told = f"values = {json.dumps(list(one.values))}" if one.values else f'kind = "{one.kind}"'
-            if one.low is not None and not one.values:
-                told += f", low = {one.low}, high = {one.high}"
-            lines.append(f"{column} = {{ {told}{', nullable = true' if one.nullable else ''} }}")
-    (folder / "privet.toml").write_text("\n".join(lines) + "\n[engine]\ntime_step = 0.05\n")
-    return folder / "privet.toml"
-
-
-def test_hostile_questions_are_refused_through_http_and_nothing_is_charged(tmp_path: Path) -> None:
-    listed = json.loads((Path(__file__).parent / "hostile.json").read_text(encoding="utf-8"))
-    refused = [one for one in listed if "says" in one][:: 1 if EVERY else 6]
-    with served(tmp_path / "w", config=hostile_world(tmp_path / "w")) as world:
-        before = charges(world)
-        answered = []
-        for one in refused:
-            told = {name: value for name, value in one.get("options", {}).items() if name != "key"}
-            found = world.call("{d}/ask", {"question": text_of(one), "epsilon": 0.5, **told})
-            if found.status == 202:
-                answered.append(one["id"])
-                continue
-            assert found.status == 400, (one["id"], found.body)
-        assert answered == []
-        assert charges(world) == before
 
 
 # Time, failures and what is shown.

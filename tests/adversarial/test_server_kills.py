@@ -10,9 +10,11 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from privet.config.reading import read_config
 from privet.config.sessions import existing_ledger
@@ -20,24 +22,37 @@ from privet.ledger.entries import Answered, Charged
 from served import DECLARED, add_tokens, http, write_world
 
 ROUNDS = 200 if os.environ.get("PRIVET_SOAK") else 3
-QUESTIONS = 40 if os.environ.get("PRIVET_SOAK") else 12
+QUESTIONS = 40 if os.environ.get("PRIVET_SOAK") else 8
 EPSILON = 0.0625
 PLENTY = DECLARED.replace("epsilon = 40", "epsilon = 400").replace("epsilon = 20", "epsilon = 200")
 
 
-@contextmanager
-def running(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Start a server, and kill it in the end."""
-    program = [sys.executable, str(Path(__file__).with_name("serving.py")), str(folder)]
-    server = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    try:
-        assert server.stdout is not None
-        yield server, server.stdout.readline().strip()
-    finally:
-        server.send_signal(signal.SIGKILL)
-        server.wait(60)
-        if server.stdout is not None:
-            server.stdout.close()
+class Servers:
+    """A process that starts one server after another over a folder; each is killed before the next."""
+
+    def __init__(self, folder: Path) -> None:
+        program = [sys.executable, str(Path(__file__).with_name("serving.py")), "--again", str(folder)]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        self._starter = subprocess.Popen(program, text=True, **pipes)  # type: ignore[call-overload]
+
+    @contextmanager
+    def running(self) -> Iterator[tuple[int, str]]:
+        """Start a server, return its process and its address, and kill it in the end."""
+        self._starter.stdin.write("again\n")
+        self._starter.stdin.flush()
+        process, _, url = self._starter.stdout.readline().strip().partition(" ")
+        try:
+            yield int(process), url
+        finally:
+            with suppress(ProcessLookupError):
+                os.kill(int(process), signal.SIGKILL)
+            assert self._starter.stdout.readline() == "gone\n"
+
+    def close(self) -> None:
+        """End the process that starts servers."""
+        self._starter.stdin.close()
+        self._starter.wait(60)
+        self._starter.stdout.close()
 
 
 def question(number: int) -> dict[str, Any]:
@@ -59,28 +74,38 @@ def ask(url: str, token: str, number: int, shown: dict[int, set[str]]) -> bool:
     return False
 
 
-def test_kills_lose_nothing_and_draw_nothing_twice(tmp_path: Path) -> None:
-    folder = tmp_path / "clinic"
-    config = write_world(folder, declared=PLENTY)
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork: run it on Linux or macOS")
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_kills_lose_nothing_and_draw_nothing_twice(tmp_path: Path, kind: str, request: pytest.FixtureRequest) -> None:
+    folder, declared = tmp_path / "clinic", PLENTY
+    if kind == "postgres":
+        declared += f'\n[ledger]\nurl = "{request.getfixturevalue("ledger_address")()}"\n'
+    config = write_world(folder, declared=declared)
     tokens = add_tokens(folder)
     shown: dict[str, dict[int, set[str]]] = {"ana": {}, "ben": {}}
-    source = random.Random(7)
-    for turn in range(ROUNDS):
-        with running(folder) as (server, url):
-            threads = [
-                threading.Thread(target=ask, args=(url, tokens[who], source.randrange(QUESTIONS), shown[who]))
-                for who in ("ana", "ben", "ana", "ben")
-            ]
-            for one in threads:
-                one.start()
-            threading.Event().wait(0.02 + source.random() * (0.6 if turn else 1.5))
-            server.send_signal(signal.SIGKILL)
-            for one in threads:
-                one.join(60)
-    with running(folder) as (_, url):
-        for who, answers in shown.items():
-            for number in range(QUESTIONS):
-                assert ask(url, tokens[who], number, answers)
+    source, servers, interrupted = random.Random(7), Servers(folder), 0
+    try:
+        for _ in range(ROUNDS):
+            with servers.running() as (process, url):
+                threads = [
+                    threading.Thread(target=ask, args=(url, tokens[who], source.randrange(QUESTIONS), shown[who]))
+                    for who in ("ana", "ben", "ana", "ben")
+                ]
+                for one in threads:
+                    one.start()
+                threading.Event().wait(0.02 + source.random() * 0.6)
+                os.kill(process, signal.SIGKILL)
+                interrupted += sum(1 for one in threads if one.is_alive())
+                for one in threads:
+                    one.join(60)
+        with servers.running() as (_, url):
+            for who, answers in shown.items():
+                for number in range(QUESTIONS):
+                    assert ask(url, tokens[who], number, answers)
+    finally:
+        servers.close()
+    print(f"\n{kind}: {ROUNDS} kills, {interrupted} questions interrupted")
+    assert interrupted > 0
     for number in range(QUESTIONS):  # before and after any kill, and for both accounts, there is one answer
         assert len(shown["ana"][number] | shown["ben"][number]) == 1
     with existing_ledger(read_config(config)) as ledger:

@@ -11,7 +11,7 @@ import hashlib
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -100,6 +100,7 @@ def noise(monkeypatch: pytest.MonkeyPatch) -> FixedNoise:
 
 def two_worlds(folder: Path, step: float = STEP) -> list[Path]:
     """Return two folders: in the second there is one more person, who is 30 years old."""
+    folder.mkdir(exist_ok=True)
     for name in ("one", "two"):
         declared = DECLARED.replace("time_step = 0.05", f"time_step = {step}")
         write_world(folder / name, people=60, declared=declared)
@@ -183,53 +184,72 @@ def test_all_that_an_analyst_can_reach_is_the_same_on_neighbouring_data_sets(tmp
     assert [(path, fast[path], slow[path]) for path in fast if slow[path] != fast[path]] == []
 
 
-def attack(world: Served, *, who: str = "ana") -> list[Any]:
-    """Return what an account sees that asks one question, and then others as fast as it can, to find when it ends."""
+def attack(world: Served) -> tuple[list[Any], float, float]:
+    """Return what an account sees that asks one question and others after it, to find out when the first scan ends.
+
+    Also returned are how long it took to ask all, and the longest time after which an outcome was handed over.
+    """
     seen: list[Any] = []
     asked = [f"SELECT COUNT(*) AS n FROM visits WHERE {OLD} AND cost > {limit}" for limit in range(5)]
     began, places = time.monotonic(), []
     for number, question in enumerate(asked):  # at the same moments, whatever the server does
         time.sleep(max(0.0, began + number * 0.06 - time.monotonic()))
-        reply = world.call("{d}/ask", {"question": question, "epsilon": 0.0625}, who=who)
+        reply = world.call("{d}/ask", {"question": question, "epsilon": 0.0625})
+        assert reply.status == 202, reply.body
         places.append(reply.headers["location"])
-        seen += [masked(reply), masked(world.call(places[0], who=who)), masked(world.call("{d}/budget", who=who))]
+        seen += [masked(reply), masked(world.call(places[0])), masked(world.call("{d}/budget"))]
+    took, longest = time.monotonic() - began, 0.0
     for place in places:
-        done = world.call(f"{place}?wait=20", who=who)
+        done = world.call(f"{place}?wait=20")
         told = done.json
         seen.append((done.status, told["elapsed"], told.get("error")))
+        longest = max(longest, told["elapsed"])
         if "result" in told:
             seen.append(told["result"]["certificate"]["entry"])
-    history = world.call("{d}/history", who=who).json
+    history = world.call("{d}/history").json
     seen.append([(one["number"], one["digest"]) for one in history["charges"]])
-    return seen
+    return seen, took, longest
+
+
+def attacked(folder: Path, causes: Sequence[Callable[[], object]]) -> list[Any]:
+    """Return what is seen of two data sets whose scans begin with something else, on a grid of long enough steps.
+
+    On a busy machine the questions may not all be asked, or read, within a step: it is then tried with longer ones.
+    """
+    for step in (STEP, 3 * STEP, 9 * STEP):
+        found, within = [], True
+        for place, cause in zip(two_worlds(folder / str(step), step), causes, strict=True):
+            with served(place) as world:
+                world.ask({"question": "SELECT COUNT(*) AS n FROM visits", "epsilon": 0.0625})  # opens the engine
+                with scanning(world, cause):
+                    seen, took, longest = attack(world)
+                found.append((step, seen))
+                within = within and took < 0.8 * step and longest < 1.1 * step
+        if within:
+            break
+    return found
 
 
 def test_when_a_scan_ends_shows_neither_in_replies_nor_in_the_numbers_of_later_entries(tmp_path: Path) -> None:
-    found = []
-    for folder, wait in zip(two_worlds(tmp_path), (0.0, SLOW), strict=True):
-        with served(folder) as world:
-            world.ask({"question": "SELECT COUNT(*) AS n FROM visits", "epsilon": 0.0625})  # opens the engine
-            with scanning(world, lambda wait=wait: time.sleep(wait)):  # type: ignore[misc]
-                found.append(attack(world))
-    assert found[0] == found[1]
+    fast, slow = attacked(tmp_path, (lambda: None, lambda: time.sleep(SLOW)))
+    assert fast == slow
+    assert {one[0] for one in fast[1] if isinstance(one, tuple)} == {200, 202}
 
 
 def test_a_failing_scan_shows_neither_when_nor_why_it_failed(tmp_path: Path) -> None:
-    found = []
-    causes = ((0.0, ValueError("patient 17")), (SLOW, MemoryError("1 GB of rows of patient 777")))
-    for folder, (wait, cause) in zip(two_worlds(tmp_path), causes, strict=True):
-        with served(folder) as world:
-            world.ask({"question": "SELECT COUNT(*) AS n FROM visits", "epsilon": 0.0625})
+    def fail(seconds: float, cause: Exception) -> None:
+        time.sleep(seconds)
+        raise cause
 
-            def fail(wait: float = wait, cause: Exception = cause) -> None:
-                time.sleep(wait)
-                raise cause
-
-            with scanning(world, fail):
-                found.append(attack(world))
-                frozen = world.call("{d}/budget").json["left"]["state"]
-            assert frozen == "frozen"
-    assert found[0] == found[1]
+    early, late = attacked(
+        tmp_path,
+        (
+            lambda: fail(0, ValueError("patient 17")),
+            lambda: fail(SLOW, MemoryError("1 GB of rows of patient 777")),
+        ),
+    )
+    assert early == late
+    assert {one[0] for one in early[1] if isinstance(one, tuple)} == {200, 202, 502}
 
 
 def test_steps_are_all_that_a_slower_scan_shows(tmp_path: Path, noise: FixedNoise) -> None:
@@ -243,5 +263,7 @@ def test_steps_are_all_that_a_slower_scan_shows(tmp_path: Path, noise: FixedNois
                 told = world.ask(BODIES["ask"] | {"epsilon": 0.0625}).json
             found.append({name: one for name, one in told.items() if name not in ("elapsed", "result")})
             found[-1]["rows"] = told["result"]["rows"]
-            assert told["elapsed"] == pytest.approx(STEP if not wait else 2 * STEP, abs=1e-6)
+            steps = told["elapsed"] / STEP
+            assert steps >= (2 if wait else 1)
+            assert abs(steps - round(steps)) < 1e-6
     assert found[0] == found[1]

@@ -216,11 +216,30 @@ def reschedule(
     print_text(f"Spending of {account or 'the data set'} ends {f'at {told}' if told else 'never'}.")
 
 
+@ledger_command("freeze")
+@click.argument("account")
+@click.option("--reason", required=True, help="Why: it is recorded.")
+def freeze(config: Path, ledger_path: Path | str | None, account: str, reason: str, as_json: bool) -> None:
+    """Let an account spend nothing more, until `privet ledger clear`. Answers that it paid for stay free.
+
+    \b
+    Example:
+      privet ledger freeze ana --reason "left the project"
+    """
+    with existing_ledger(config, ledger_path) as ledger:
+        ledger.freeze(account, reason=reason)
+        head = ledger.head()
+    if as_json:
+        print_json({"account": account, "head": head})
+        return
+    print_text(f"The account {account} may spend nothing more until it is cleared.")
+
+
 @ledger_command("clear")
 @click.argument("account")
 @click.option("--reason", required=True, help="Why: it is recorded.")
 def clear(config: Path, ledger_path: Path | str | None, account: str, reason: str, as_json: bool) -> None:
-    """Unfreeze an account that was frozen because the database failed three times in a row.
+    """Unfreeze an account that was frozen by a custodian, or because the database failed three times in a row.
 
     \b
     Example:
@@ -660,6 +679,7 @@ for one in (
     top_up,
     limit,
     reschedule,
+    freeze,
     clear,
 ):
     command.add_command(one)

@@ -47,6 +47,6 @@ def test_every_command_speaks_json(name: tuple[str, ...], command: click.Command
 def test_every_command_of_the_command_line_was_looked_at() -> None:
     assert {"ask", "budget", "certificate", "demo", "ledger", "plan"} <= {name[0] for name, _ in ALL}
     assert {name[1] for name, _ in ALL if name[0] == "ledger" and len(name) == 2} == {
-        "adopt", "backup", "clear", "export", "import", "init", "limit", "list",
+        "adopt", "backup", "clear", "export", "freeze", "import", "init", "limit", "list",
         "reschedule", "review", "show", "top-up", "verify",
     }  # fmt: skip

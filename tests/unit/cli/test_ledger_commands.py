@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 from privet import cli
 from privet.accounting.events import PureEvent
 from privet.core.budget import Approximate, Pure
+from privet.core.errors import BudgetError
 from privet.ledger.sqlite.store import SqliteLedger
 
 FACTS = {
@@ -219,6 +220,23 @@ def test_a_frozen_account_is_told_and_can_be_cleared(path: Path) -> None:
     assert told("ledger", "clear", "ben", "--ledger", str(path), "--reason", "the disk was full")["account"] == "ben"
     (ben,) = told("budget", "--ledger", str(path), "--analyst", "ben")["budgets"]
     assert ben["state"] == "open"
+
+
+def test_a_custodian_freezes_an_account_and_clears_it(path: Path) -> None:
+    at = ("--ledger", str(path), "--reason", "left the project")
+    assert told("ledger", "freeze", "ben", *at)["account"] == "ben"
+    with SqliteLedger(path) as ledger:
+        assert ledger.frozen() == ("ben",)
+        with pytest.raises(BudgetError, match="frozen"):
+            ledger.charge(PureEvent(Fraction(1, 100)), "new", account="ben")
+        ledger.charge(PureEvent(Fraction(1, 100)), "new", account="ana")
+    assert "nothing more until it is cleared" in run("ledger", "freeze", "ben", *at).output
+    assert run("ledger", "freeze", "nobody", *at).exit_code == 2
+    assert run("ledger", "freeze", "ben", "--ledger", str(path)).exit_code == 2
+    assert "may spend again" in run("ledger", "clear", "ben", *at).output
+    with SqliteLedger(path) as ledger:
+        ledger.charge(PureEvent(Fraction(1, 100)), "new", account="ben")
+        assert [one.kind for one in ledger.entries()][-5:] == ["freeze", "charge", "freeze", "clear", "charge"]
 
 
 def test_the_budget_tells_what_is_spent_left_and_meant(path: Path) -> None:
