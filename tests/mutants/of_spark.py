@@ -76,5 +76,17 @@ MUTANTS: list[Mutant] = [
         ('one.file_format.value == "PARQUET"', "True"),
         ("known = False", "known = True"),
     ),
+    *of(
+        "engines.duckdb.lakes:verify_plain_files",
+        "unit/engines/test_lakes.py",
+        ('(folder / "_delta_log").is_dir()', "False"),
+        ('any((folder / "metadata").glob("*.metadata.json"))', "False"),
+        ("(Path(path).absolute(), *Path(path).absolute().parents)", "(Path(path).absolute(),)"),
+    ),
+    *of(
+        "engines.duckdb.sources:files_of",
+        "unit/engines/test_lakes.py",
+        ("verify_plain_files(name, paths)", "pass"),
+    ),
     *of("engines.spark.cluster:Spark.__repr__", SQL, ('f"sc://{urlsplit(self.remote).hostname}"', "self.remote")),
 ]

@@ -216,11 +216,16 @@ def stored(**columns: Any) -> pa.Table:
 
 def test_bad_sources_are_clear_errors(spark: Any, tmp_path: Path) -> None:
     engine = Spark(session=spark)
+    lake = tmp_path / "lake"
+    (lake / "_delta_log").mkdir(parents=True)
+    write(lake / "part-0.parquet", 5, MILLION)
     cases: list[tuple[Any, str]] = [
         (SparkTable("absent"), "no such table"),
         (SparkTable("absent.clinic.visits"), "no such table, catalogue"),
         (str(tmp_path / "absent.parquet"), "no file"),
         (str(write(tmp_path / "a.csv", 1, "1 AS who")), "Parquet"),
+        (str(lake), "belong to a Delta table"),
+        (str(lake / "part-0.parquet"), "belong to a Delta table"),
         ([], "source"),
         (stored(age=[[1]]), "another type"),
         (stored().drop_columns(["city"]), "does not have"),
@@ -229,6 +234,18 @@ def test_bad_sources_are_clear_errors(spark: Any, tmp_path: Path) -> None:
     for source, told in cases:
         with pytest.raises(RequestError, match=told):
             engine.over({"t": people(source)}).close()
+
+
+def test_spark_reads_our_text_of_a_version_and_says_that_a_table_has_none(spark: Any) -> None:
+    """Delta and Iceberg need jars that are not here: what is tried is Spark's own reading of the statement."""
+    spark.sql("CREATE TABLE plain (who BIGINT, city STRING, age INT, pay DOUBLE) USING parquet")
+    try:
+        for version in (0, 12, 2**63 - 1):
+            with pytest.raises(RequestError, match="keeps no versions"):
+                Spark(session=spark).over({"t": people(SparkTable("spark_catalog.default.plain", version=version))})
+        Spark(session=spark).over({"t": people(SparkTable("spark_catalog.default.plain"))}).close()
+    finally:
+        spark.sql("DROP TABLE plain")
 
 
 def test_times_with_a_local_zone_are_refused_by_name(spark: Any) -> None:

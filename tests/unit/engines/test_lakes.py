@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import duckdb
 import pytest
 
+import privet
 from privet.core.errors import RequestError
-from privet.engines.duckdb.lakes import _verify_deletes
+from privet.engines.duckdb.engine import DuckDB
+from privet.engines.duckdb.lakes import _verify_deletes, verify_plain_files
 
 
 def scan_with(*formats: str) -> Any:
@@ -38,3 +42,23 @@ def test_what_the_reader_does_not_plan_is_refused_without_its_words() -> None:
         _verify_deletes("t", SimpleNamespace(plan_files=planned))
     assert "Ada" not in str(refused.value)
     assert refused.value.__context__ is None
+
+
+@pytest.mark.parametrize(
+    ("kept", "kind"), [("_delta_log/0.json", "a Delta table"), ("metadata/00001-a.metadata.json", "an Iceberg table")]
+)
+def test_files_of_a_lake_are_not_read_one_by_one(tmp_path: Path, kept: str, kind: str) -> None:
+    """A list of its files would bring back rows that were deleted from the table."""
+    file = tmp_path / "visits" / "data" / "city=Ulm" / "part-0.parquet"
+    file.parent.mkdir(parents=True)
+    duckdb.execute(f"COPY (SELECT 1 AS who) TO '{file}' (FORMAT parquet)")
+    table = privet.Table(
+        str(tmp_path / "visits" / "**" / "*.parquet"), unit=privet.Rows(), columns={"who": privet.integer()}
+    )
+    DuckDB({"t": table}).close()
+    (tmp_path / "visits" / kept).parent.mkdir()
+    (tmp_path / "visits" / kept).write_text("{}")
+    with pytest.raises(RequestError, match=f"'t': its files belong to {kind}"):
+        DuckDB({"t": table})
+    with pytest.raises(RequestError, match=kind):
+        verify_plain_files("t", [str(tmp_path / "visits")])

@@ -6,8 +6,9 @@ A list of files would bring deleted people back: deletions may be kept beside th
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from privet.core import given
@@ -122,6 +123,19 @@ def _verify_deletes(name: str, scan: Any) -> None:
                 f"come back; rewrite its files (CALL system.rewrite_data_files), or read it with Spark"
             )
         )
+
+
+def verify_plain_files(name: str, paths: Iterable[str]) -> None:
+    """Refuse files that belong to a Delta or Iceberg table: some of them hold rows that were deleted."""
+    folders = {folder for path in paths for folder in (Path(path).absolute(), *Path(path).absolute().parents)}
+    for folder in folders:
+        delta = (folder / "_delta_log").is_dir()
+        if delta or any((folder / "metadata").glob("*.metadata.json")):
+            kind, way = ("a Delta", "DeltaTable") if delta else ("an Iceberg", "IcebergTable")
+            raise RequestError(
+                f"table {name!r}: its files belong to {kind} table, and rows that were deleted from it would come "
+                f"back; read it as {way} of privet.engines.duckdb.lakes, or as a SparkTable, or copy its rows first"
+            )
 
 
 LakeTable = DeltaTable | IcebergTable

@@ -17,7 +17,7 @@ from privet.engines.dialects.duckdb import TYPES
 from privet.engines.scan_sql.dialect import identifier, quoted
 from privet.engines.scan_sql.row_values import physical
 
-from .lakes import DeltaTable, IcebergTable
+from .lakes import DeltaTable, IcebergTable, verify_plain_files
 
 if TYPE_CHECKING:
     import duckdb
@@ -371,6 +371,7 @@ def files_of(name: str, patterns: list[str]) -> OpenedSource:
     listed = "[" + ", ".join(quoted(path) for path in paths) + "]"
     lower = [path.lower() for path in paths]
     if all(path.endswith(_PARQUET) for path in lower):
+        verify_plain_files(name, paths)
         return OpenedSource(f"read_parquet({listed}, hive_partitioning = false, union_by_name = false)", tuple(paths))
     if all(path.endswith(_CSV) for path in lower):
         separator = "\t" if all(".tsv" in path for path in lower) else ","

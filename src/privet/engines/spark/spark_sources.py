@@ -20,6 +20,7 @@ from privet.core.numbers import whole
 from privet.core.schema import Kind, Schema
 from privet.core.unit import person_column
 from privet.engines.dialects.spark import TYPES, quoted_name, text_literal
+from privet.engines.duckdb.lakes import verify_plain_files
 from privet.engines.scan_sql.row_values import physical
 
 SUPPORTED = "a SparkTable, a Parquet path, a Spark DataFrame, or an Arrow table"
@@ -94,8 +95,11 @@ def open_frame(session: Any, name: str, source: object) -> Any:
         if not columns.fields:
             raise RequestError(f"table {name!r}: its source has no columns")
         return found
-    missing = f"table {name!r}: Spark has no such table, catalogue, schema or version"
-    return raise_alone(RequestError(missing if told == "missing" else f"the source of table {name!r} cannot be read"))
+    words = {
+        "missing": f"table {name!r}: Spark has no such table, catalogue, schema or version",
+        "versions": f"table {name!r}: its source keeps no versions, as Delta and Iceberg do; leave version out",
+    }
+    return raise_alone(RequestError(words.get(told, f"the source of table {name!r} cannot be read")))
 
 
 def _frame(session: Any, name: str, source: object) -> Any:
@@ -126,6 +130,7 @@ def _files(session: Any, name: str, paths: list[str]) -> Any:
         found += [f"file://{os.path.abspath(one)}" for one in here]
     if not all(one.lower().endswith((".parquet", ".pq", "/")) or os.path.isdir(one[7:]) for one in found):
         raise RequestError(f"table {name!r}: Spark reads {SUPPORTED}; write other files as Parquet")
+    verify_plain_files(name, (one[7:] for one in found if one.startswith("file://")))
     return session.read.parquet(*found)
 
 
@@ -138,10 +143,12 @@ def _plan(frame: Any) -> str:
 
 
 def _named(error: Exception) -> str:
-    """Return whether Spark says that something of that name is missing: its error's class, never its text."""
+    """Return what Spark says is missing, something of that name or its versions: its error's class, never its text."""
     condition = ""
     with contextlib.suppress(Exception):
         condition = str(error.getCondition())  # type: ignore[attr-defined]
+    if "TIME_TRAVEL" in condition:
+        return "versions"
     return "missing" if re.search("NOT_FOUND|CATALOG|NAMESPACE|NO_SUCH|VERSION", condition) else "unreadable"
 
 
