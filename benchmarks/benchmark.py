@@ -30,6 +30,8 @@ class Case:
     """What is shown beside the time and counts with it, less being better: no ratio is reached with a worse figure."""
     most: Mapping[str, float] = field(default_factory=dict)
     """The most that a figure may be, as a multiple of each peer's."""
+    ceilings: Mapping[str, float] = field(default_factory=dict)
+    """The most that a figure of Privet's may be by itself."""
     same_draws: bool = False
     """Whether all systems draw from (nearly) one distribution, so that their mean sizes must agree."""
 
@@ -45,6 +47,8 @@ class Benchmark:
     cases: tuple[Case, ...]
     picture: str = ""
     """What figures are, where a picture is made of them."""
+    by_hand: bool = False
+    """Whether it takes so much time or disk that it is run only where it is named."""
 
     @property
     def systems(self) -> tuple[str, ...]:

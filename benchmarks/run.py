@@ -141,6 +141,9 @@ def aims(case: Case, row: dict[str, Timing]) -> list[str]:
         for peer in row.keys() - {"privet"}:
             times = row["privet"].figures[name] / row[peer].figures[name]
             lines.append(f"{times:.2g} of {largest:g} times {peer}'s {name} {_met(times <= largest)}")
+    for name, largest in case.ceilings.items():
+        figure = row["privet"].figures[name]
+        lines.append(f"{figure:,.0f} of {largest:,.0f} {name} {_met(figure <= largest)}")
     if case.limit is not None:
         seconds = row["privet"].seconds
         lines.append(f"{seconds:.3g} s of {case.limit:g} s {_met(seconds <= case.limit)}")
@@ -225,7 +228,7 @@ def main() -> int:
 
     console = Console(width=None if sys.stdout.isatty() else 230, highlight=False)
     benchmarks = [limited(load(name), options.only) for name in options.names or names]
-    benchmarks = [benchmark for benchmark in benchmarks if benchmark.cases]
+    benchmarks = [one for one in benchmarks if one.cases and (options.names or not one.by_hand)]
     needed = dict.fromkeys(system for benchmark in benchmarks for system in benchmark.systems)
     workers: dict[str, Worker] = {}
     try:

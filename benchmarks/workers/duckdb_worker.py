@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +16,7 @@ from serve import apart, processor_time, serve
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from data import PREDICTORS, measured, people, visits
+from data import PREDICTORS, measured, people, scaled, visits
 
 PLAIN = {
     "count": "SELECT city, count(*) FROM visits GROUP BY city",
@@ -155,6 +158,18 @@ def on_one_machine(rows: int) -> Callable[[], Any]:
     return lambda: processor_time(lambda: connection.execute(sql).fetchall())
 
 
+def beyond_memory(rows: int, memory_limit: str) -> Callable[[], Any]:
+    """Return the sums of each person in each city, added up: cells that any bound on people needs, and no bound."""
+    config = {"preserve_insertion_order": False, "memory_limit": memory_limit}
+    connection = duckdb.connect(":memory:", config=config)
+    connection.execute("SET enable_progress_bar = false")
+    place = tempfile.mkdtemp(prefix="bench-spill-")
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    connection.execute(f"SET temp_directory = '{place}'")
+    connection.execute(f"CREATE VIEW visits AS SELECT * FROM read_parquet('{scaled(rows)}')")
+    return lambda: connection.execute(BY_PERSON).fetchall() and {}
+
+
 def by_person_noisy(rows: int, groups: list[int], each: list[int]) -> Callable[[], Any]:
     """Return the truncation by hand, timed without noise, and its errors with the bounds that err least.
 
@@ -186,6 +201,8 @@ if __name__ == "__main__":
             "joined": joined,
             "on_one_machine": on_one_machine,
             "by_person_noisy": by_person_noisy,
+            "beyond_memory": beyond_memory,
+            "beyond_memory_apart": apart("beyond_memory", "call"),
             "by_row_memory": apart("by_row", "peak MB"),
             "by_person_memory": apart("by_person", "peak MB"),
         },

@@ -14,7 +14,7 @@ from serve import Task, apart
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from data import PREDICTORS, cities, errors, measured, people, regions, truth, tuned, visits
+from data import PREDICTORS, cities, errors, measured, people, regions, scaled, truth, tuned, visits
 
 DELTA = Fraction(1, 10**6)
 ROW_LEVEL = {
@@ -197,6 +197,27 @@ def plan_corpus(which: str) -> Callable[[], Any]:
     return call
 
 
+def beyond_memory(rows: int, memory_limit: str, parts: int | None = None) -> Callable[[], Any]:
+    """Return a question about people whose cells may not fit into memory, with cities that are found in the data."""
+    import privet
+    from privet.engines.duckdb.engine import DuckDB
+
+    columns = {
+        "person": privet.integer(),
+        "city": privet.text(),
+        "amount": privet.number(0, 1000),
+        "age": privet.integer(0, 120),
+    }
+    limit = privet.Contribution(groups=5, rows=6)
+    table = privet.Table(
+        str(scaled(rows)), unit=privet.Person("person"), columns=columns, contribution=limit, rows=rows
+    )
+    engine = DuckDB({"visits": table}, memory_limit=memory_limit, parts=parts)
+    budget = privet.Approximate(epsilon=100, delta=DELTA)
+    session = privet.Session({"visits": table}, budget=budget, engine=engine)
+    return lambda: session.ask(PERSON_LEVEL, epsilon=1)
+
+
 def first_ask(rows: int) -> Callable[[], Any]:
     return lambda: open_session(rows, people=False).ask(ROW_LEVEL["count"], epsilon=1)
 
@@ -211,6 +232,8 @@ QUERIES: dict[str, Task] = {
     "ask_again": ask_again,
     "plan_again": plan_again,
     "plan_corpus": plan_corpus,
+    "beyond_memory": beyond_memory,
+    "beyond_memory_apart": apart("beyond_memory", "call"),
     "first_ask": first_ask,
     "first_ask_apart": apart("first_ask", "cpu"),
     "by_row_memory": apart("by_row", "peak MB"),
