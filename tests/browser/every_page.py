@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import datetime
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from privet.core.errors import EngineError
 from privet.server.http_call import ApiRoute
+from privet.server.job_queue import Job
 from privet.server.listening import ServerOptions, running_server
 from privet.server.pages.analyst_pages import ANALYST_PAGES
 from privet.server.pages.custodian_pages import CUSTODIAN_PAGES
+from privet.server.pages.question_words import TESTS
+from privet.server.token_store import AskedQuestion
 from served import DECLARED, FAST, Served, add_tokens, write_world
 
 PEOPLE = {"ana": "analyst", "ben": "analyst", "cy": "analyst", "carol": "custodian", "otto": "auditor"}
@@ -28,6 +34,8 @@ RESULTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "test": ("test", {"table": "visits", "hypothesis": {"kind": "MeanTest", "column": "cost", "equals": 500}}),
     "choice": ("choose", {"options": ["heart", "lung"], "score": "SELECT COUNT(*) FROM visits WHERE ward = :option"}),
 }
+EXPLORE = "/d/{dataset}/explore"
+NAMES = ("staff", "wards", "adults")
 _ROUTES = {False: ANALYST_PAGES, True: CUSTODIAN_PAGES}
 
 
@@ -44,12 +52,14 @@ class PageState:
 
 @contextmanager
 def full_world(folder: Path) -> Iterator[Served]:
-    """Run a server with two data sets, five accounts, and blocks."""
+    """Run a server with three data sets, one of which answers after an hour, five accounts, and blocks."""
     blocks = 'version = "2025"\nblock = { column = "age", edges = [0, 18, 65, 111] }\n'
     declared = DECLARED.replace('version = "2025"\n', blocks, 1) + "\n[analysts.cy]\nepsilon = 1\ndelta = 1e-7\n"
     first = write_world(folder / "clinic", declared=declared)
     second = write_world(folder / "school", declared=declared)
-    given = ServerOptions({"clinic": first, "school": second}, port=0, custodian_port=0, limits=FAST)
+    slow = write_world(folder / "slow", declared=declared.replace("time_step = 0.05", "time_step = 3600"))
+    sets = {"clinic": first, "school": second, "slow": slow}
+    given = ServerOptions(sets, port=0, custodian_port=0, limits=FAST)
     tokens = add_tokens(folder / "clinic", PEOPLE)
     with running_server(given) as server:
         yield Served(server, tokens, folder)
@@ -68,6 +78,17 @@ def fill(world: Served) -> dict[str, str]:
     world.ask({"question": "SELECT COUNT(*) AS n FROM visits WHERE age >= 65", "epsilon": 0.5}, who="ben")
     world.call("{d}/requests", {"budget": {"epsilon": 1, "delta": "1e-9"}, "reason": "the yearly report"})
     world.call("{d}/requests", {"budget": {"epsilon": 2, "delta": "1e-9"}, "reason": "a second look"}, who="cy")
+    made["waiting"] = str(world.call("/v1/datasets/slow/ask", {"question": SQL, "epsilon": 1}).json["id"])
+    made["failed"], made["interrupted"] = "f" * 32, "e" * 32
+    for name in ("failed", "interrupted"):
+        now = datetime.datetime.now(datetime.UTC)
+        body = {"question": f"SELECT COUNT(*) AS {name} FROM visits", "epsilon": 1}
+        asked = AskedQuestion(made[name], "clinic", "ana", "ask", body, now.replace(tzinfo=None), now.isoformat())
+        world.server.accounts.remember(asked)
+        if name == "failed":
+            job = Job(asked, 0.01, time.monotonic() - 1)
+            job.finish(None, EngineError())
+            world.server.jobs._jobs["ana", asked.id] = job
     return made
 
 
@@ -76,7 +97,7 @@ def filled_path(route: ApiRoute, **values: str) -> str:
     return route.path.format(**values)
 
 
-def whole_pages(custodian: bool) -> list[ApiRoute]:
+def read_by_address(custodian: bool) -> list[ApiRoute]:
     """Return the routes that are read by an address: pages, parts of pages and files."""
     return [one for one in _ROUTES[custodian] if one.method == "GET"]
 
@@ -85,17 +106,17 @@ def every_state(world: Served, made: Mapping[str, str]) -> list[PageState]:
     """Return each page of each route, for each who may see it, and the pages that have several looks."""
     found = []
     for custodian in (False, True):
-        for route in whole_pages(custodian):
+        for route in read_by_address(custodian):
             people = ("carol", "otto") if custodian else ("ana",)
             for who in people:
                 if route.roles and PEOPLE[who] not in route.roles:
                     continue
-                path = filled_path(
-                    route, dataset="clinic", answer=made["answer"], format="json", share="1", name="answer"
-                )
+                kind = {"marginal": "marginals", "range": "ranges", "submodel": "regression"}
+                about = made[kind.get(route.path.rpartition("/")[2], "answer")]
+                path = filled_path(route, dataset="clinic", answer=about, format="json", share="1")
                 reader = "ben" if "{share}" in route.path else who
                 reply = world.call(path, who=reader, custodian=custodian)
-                if not reply.body.lower().startswith(b"<!doctype html>"):
+                if reply.status != 200 or not reply.body.lower().startswith(b"<!doctype html>"):
                     continue  # a part of a page, or a file
                 found.append(PageState(f"{reader} {route.path}", route.path, path, reader, custodian))
     more = [
@@ -106,6 +127,11 @@ def every_state(world: Served, made: Mapping[str, str]) -> list[PageState]:
         ("cy ask, budget gone", "/d/{dataset}", "/d/clinic", "cy", False),
         ("ana error", "/d/{dataset}", "/d/nowhere", "ana", False),
         ("ana no address", "/d/{dataset}", "/nowhere", "ana", False),
+        *(
+            (f"ana explore {name}", "/d/{dataset}/explore", f"/d/clinic/explore?table={name}", "ana", False)
+            for name in NAMES
+        ),
+        *((f"ana form {one}", "/d/{dataset}/explore", f"/d/clinic/explore?kind={one}", "ana", False) for one in TESTS),
         ("carol empty overview", "/d/{dataset}", "/d/school", "carol", True),
         ("carol no requests", "/d/{dataset}/requests", "/d/school/requests", "carol", True),
         ("carol no releases", "/d/{dataset}/releases", "/d/school/releases", "carol", True),
