@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from threading import Thread
 from typing import Any
 
 from anyio import to_thread
@@ -17,7 +18,7 @@ from .analyst_api import ANALYST_ROUTES, SHARED
 from .custodian_api import CUSTODIAN_ROUTES
 from .http_call import ANYONE, ApiRoute, HttpCall, ServerState, failure, not_found, reply, serve
 from .openapi import describe_api
-from .pages.page_serving import ASSET_ROUTES, error_page, serve_page, wants_page
+from .pages.page_serving import ASSET_ROUTES, error_page, serve_page, wants_page, warm_pages
 from .saved_questions import SAVED_ROUTES
 from .shared_questions import SHARE_ROUTES
 
@@ -61,6 +62,7 @@ def make_application(routes: Iterable[ApiRoute], state: ServerState, pages: Iter
     listed = [Route(one.path, serve(one, state), methods=[one.method]) for one in routes]
     listed += [Route(one.path, serve_page(one, state), methods=[one.method]) for one in pages]
     listed += ASSET_ROUTES
+    Thread(target=warm_pages, name="privet-warm", daemon=True).start()
     application = Starlette(routes=listed, exception_handlers=handlers)
     application.router.redirect_slashes = False
     return application

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import importlib
 import json
 import logging
 import secrets
@@ -141,6 +142,14 @@ def left_words(left: Mapping[str, Any]) -> str:
     """Return what is left to an account, rounded down."""
     most = left["largest_epsilon"]
     return "frozen" if left["state"] == "frozen" else f"epsilon {round_down(most)}" if most else "nothing"
+
+
+def warm_pages() -> None:
+    """Compile every template, compress every file and load the SQL parser, so that nobody's first page waits for it."""
+    assets()
+    for name in _templates().list_templates():
+        _templates().get_template(name)
+    importlib.import_module("sqlglot.dialects.duckdb")
 
 
 def shown(value: Any) -> str:
