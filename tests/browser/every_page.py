@@ -102,15 +102,18 @@ def read_by_address(custodian: bool) -> list[ApiRoute]:
     return [one for one in _ROUTES[custodian] if one.method == "GET"]
 
 
-def every_state(world: Served, made: Mapping[str, str]) -> list[PageState]:
-    """Return each page of each route, for each who may see it, and the pages that have several looks."""
-    found = []
+def every_state(world: Served, made: Mapping[str, str], *, people: Mapping[str, str] | None = None) -> list[PageState]:
+    """Return each page of each route, for each who may see it, and the pages that have several looks.
+
+    `people` are other names of the accounts; then the looks that need several data sets are left out.
+    """
+    named, found = people or {}, []
     for custodian in (False, True):
         for route in read_by_address(custodian):
-            people = ("carol", "otto") if custodian else ("ana",)
-            for who in people:
-                if route.roles and PEOPLE[who] not in route.roles:
+            for role in ("carol", "otto") if custodian else ("ana",):
+                if route.roles and PEOPLE[role] not in route.roles:
                     continue
+                who = named.get(role, role)
                 kind = {"marginal": "marginals", "range": "ranges", "submodel": "regression"}
                 about = made[kind.get(route.path.rpartition("/")[2], "answer")]
                 path = filled_path(route, dataset="clinic", answer=about, format="json", share="1")
@@ -119,6 +122,8 @@ def every_state(world: Served, made: Mapping[str, str]) -> list[PageState]:
                 if reply.status != 200 or not reply.body.lower().startswith(b"<!doctype html>"):
                     continue  # a part of a page, or a file
                 found.append(PageState(f"{reader} {route.path}", route.path, path, reader, custodian))
+    if people is not None:
+        return found + [PageState(name, "/a/{answer}", f"/a/{one}", named["ana"]) for name, one in made.items() if one]
     more = [
         *((f"ana {name}", "/a/{answer}", f"/a/{one}", "ana", False) for name, one in made.items()),
         ("ben no answers", "/d/{dataset}/answers", "/d/school/answers", "ben", False),
