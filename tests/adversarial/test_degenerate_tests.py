@@ -78,15 +78,60 @@ FORMULAS = ("x ~ y", "x ~ ward * y + age", "x ~ 0 + ward", "age ~ 1")
 BAD_FORMULAS = ("x ~ wild", "x ~ one", "x ~ height", "ward ~ x", "x ~ ward:y", "x ~ who")
 
 
+def table_of(name: str, **facts: Any) -> privet.Table:
+    arrays = [pa.array(list(values), kind) for values, kind in zip(TABLES[name], KINDS, strict=True)]
+    return privet.Table(pa.table(dict(zip(COLUMNS, arrays, strict=True))), columns=COLUMNS, **facts)
+
+
+ONCE = {"unit": privet.Person("who"), "contribution": privet.Contribution(groups=1, rows=1)}
+PLACES: dict[str, tuple[dict[str, Any], Any, dict[str, Any]]] = {
+    "rows that change, rho": (
+        {"unit": privet.Rows(), "neighbors": "change-one", "units": N},
+        privet.Zcdp(rho=1000),
+        {"rho": 0.05},
+    ),
+    "people, epsilon and delta": (ONCE, privet.Approximate(epsilon=1000, delta=0.1), {"epsilon": 0.2}),
+}
+
+
+@pytest.mark.parametrize("where", PLACES)
+@pytest.mark.parametrize("name", ["all NULL", "constant", "not finite", "empty"])
+def test_units_relations_and_budgets_change_nothing_of_that(name: str, where: str) -> None:
+    """A table and one with a row less: the same requests are answered, and the same refused in the same words."""
+    facts, budget, cost = PLACES[where]
+    hypotheses: dict[str, Any] = {**HYPOTHESES, **REFUSED}
+    if isinstance(budget, privet.Approximate):
+        hypotheses["truncated share"] = Proportion("age > 50", equals=0.5, people=N, delta=0.001)
+    told: list[dict[str, str]] = []
+    short = {"all": TABLES[name], "one less": [list(values)[1:] for values in TABLES[name]]}
+    for rows in short.values():
+        arrays = [pa.array(list(values), kind) for values, kind in zip(rows, KINDS, strict=True)]
+        table = privet.Table(pa.table(dict(zip(COLUMNS, arrays, strict=True))), columns=COLUMNS, **facts)
+        found = {}
+        with privet.Session({"visits": table}, budget=budget) as session:
+            for one, hypothesis in hypotheses.items():
+                try:
+                    p_value = session.test("visits", hypothesis, **cost).p_value
+                    found[one] = "answered" if p_value is not None and 0 <= p_value <= 1 else str(p_value)
+                except privet.RequestError as refused:
+                    found[one] = str(refused)
+            for formula in (*FORMULAS, *BAD_FORMULAS):
+                try:
+                    fit = session.regress("visits", formula, **cost)
+                    found[formula] = "answered" if repr(fit) else "nothing"
+                except privet.RequestError as refused:
+                    found[formula] = str(refused)
+            found["charges"] = str(len(session.history()))
+        told.append(found)
+    assert told[0] == told[1]
+    answered = [one for one, what in told[0].items() if what == "answered"]
+    assert set(answered) == {*hypotheses, *FORMULAS} - set(REFUSED)
+    assert told[0]["charges"] == str(len(answered))
+
+
 @pytest.mark.parametrize("name", TABLES)
 def test_whatever_rows_are_there_the_same_is_answered_and_the_same_refused(name: str) -> None:
-    arrays = [pa.array(list(values), kind) for values, kind in zip(TABLES[name], KINDS, strict=True)]
-    table = privet.Table(
-        pa.table(dict(zip(COLUMNS, arrays, strict=True))),
-        unit=privet.Person("who"),
-        columns=COLUMNS,
-        contribution=privet.Contribution(groups=1, rows=1),
-    )
+    table = table_of(name, **ONCE)
     with privet.Session({"visits": table}, budget=privet.Pure(epsilon=1000)) as session:
         for hypothesis in HYPOTHESES.values():
             found = session.test("visits", hypothesis, epsilon=0.5)
