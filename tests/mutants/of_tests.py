@@ -44,9 +44,10 @@ MUTANTS: list[Mutant] = [
         "inference.share_intervals:share_intervals.outside",
         LEVELS,
         ("np.sqrt(each * size * share * (1 - share))", "0 * share"),
-        ("reach(spread, 1 - share, share, noise, 1 - confidence)", "reach(spread, 0 * share, 0 * share, noise, 0.1)"),
+        ("beyond(away, spread, 1 - share, share, noise)", "beyond(away, spread, 0 * share, 0 * share, noise)"),
     ),
-    *of("inference.share_intervals:reach", LEVELS, ("(1 - weight) * beyond(t, small)", "0")),
+    *of("inference.share_intervals:beyond", LEVELS, ("(1 - weight) * above(small)", "0")),
+    *of("inference.noisy_tables:_explained", TABLES, ("(slope**2 / diagonal).sum(1)", "0")),
     *of(
         "study.counted_tables:rows_of_each",
         SESSIONS,

@@ -102,11 +102,35 @@ def projected(tables: Floats, model: TableModel) -> Floats:
         statistic = statistic + along * total**2
         moves = moves + along[:, None, None] * flat[:, :, None] * flat[:, None, :]
         slopes = slopes + (along * total)[:, None] * flat
+    if model.size is None and model.shares is None:
+        return np.asarray(np.maximum(statistic - _explained(moves, slopes, down.shape[1]), 0.0))
     basis = _basis(down.shape[1], across.shape[1], model)
     if basis.shape[1]:
         moves, slopes = basis.T @ moves @ basis, slopes @ basis
         statistic = statistic - (slopes * np.linalg.solve(moves, slopes[..., None])[..., 0]).sum(1)
     return np.asarray(np.maximum(statistic, 0.0))
+
+
+def _explained(moves: Floats, slopes: Floats, rows: int) -> Floats:
+    """Return s'M^-1 s of each table, M without its last column, which moves the same as all the others.
+
+    The blocks of M for rows and for columns are diagonal: the longer one is eliminated, and the shorter solved for.
+    """
+    import numpy as np
+
+    first, second = np.arange(rows), np.arange(rows, slopes.shape[1])
+    kept, gone = (second, first) if len(second) <= len(first) else (first, second)
+    kept = kept[:-1]
+    diagonal = moves[:, gone, gone]
+    cross = moves[:, gone[:, None], kept[None, :]]
+    scaled = cross / diagonal[:, :, None]
+    left = -np.swapaxes(cross, 1, 2) @ scaled
+    places = np.arange(len(kept))
+    left[:, places, places] += moves[:, kept, kept]
+    slope = slopes[:, gone]
+    rest = slopes[:, kept] - (slope[:, None, :] @ scaled)[:, 0]
+    found = (slope**2 / diagonal).sum(1)
+    return np.asarray(found + (rest * np.linalg.solve(left, rest[..., None])[..., 0]).sum(1))
 
 
 def _tangents(weights: Floats, rest: Floats, down: Floats, across: Floats) -> tuple[Floats, Floats, Floats]:
@@ -135,8 +159,6 @@ def _basis(rows: int, columns: int, model: TableModel) -> Floats:
     everything = np.eye(rows + columns)
     if model.shares is not None:  # one row: its share moves all cells together
         return everything[:, :1] if model.size is None else everything[:, :0]
-    if model.size is None:
-        return everything[:, :-1]  # moving all rows together is moving all columns together
     free = [everything[:, k] - everything[:, rows - 1] for k in range(rows - 1)]
     free += [everything[:, rows + k] - everything[:, -1] for k in range(columns - 1)]
     return np.stack(free, axis=1)

@@ -22,8 +22,8 @@ _APART = 1e-3
 of the sum is smooth in them."""
 
 
-def reach(spread: Floats, first: Floats, second: Floats, noise: CellNoise, tail: float) -> Floats:
-    """Return t with P[|spread Z + first X + second Y| > t] = tail, for normal Z and the noise of two cells, X and Y.
+def beyond(t: Floats, spread: Floats, first: Floats, second: Floats, noise: CellNoise) -> Floats:
+    """Return P[|spread Z + first X + second Y| > t], for normal Z and the noise of two cells, X and Y.
 
     Guarantee: exact for Gaussian noise and for Laplace noise without a grid; on a grid, within half a step of each.
     The sum of Laplace noises of scales a and b is a mixture, with weights a^2/(a^2 - b^2) and b^2/(b^2 - a^2), of one
@@ -31,30 +31,24 @@ def reach(spread: Floats, first: Floats, second: Floats, noise: CellNoise, tail:
     P[s Z + b L > t] = N(-t/s) + e^(s^2/2b^2) (e^(-t/b) N(t/s - s/b) - e^(t/b) N(-t/s - s/b)) / 2.
     """
     import numpy as np
-    from scipy.special import log_ndtr, ndtr, ndtri
+    from scipy.special import log_ndtr, ndtr
 
-    deviation = math.sqrt(noise.variance)
     if noise.excess == 0.0:
-        return np.asarray(-ndtri(tail / 2) * np.sqrt(spread**2 + (first**2 + second**2) * noise.variance))
-    scale = deviation / math.sqrt(2)
+        return np.asarray(2 * ndtr(-t / np.sqrt(spread**2 + (first**2 + second**2) * noise.variance)))
+    scale = math.sqrt(noise.variance / 2)
     large, small = np.maximum(first, second) * scale, np.minimum(first, second) * scale
     s = np.maximum(spread, _APART * large)
     large = np.maximum(large, 2 * _APART * s)
     small = np.clip(small, _APART * np.maximum(s, large), (1 - _APART) * large)
-    low, high = np.zeros_like(s), 40 * -math.log(tail) * (s + large)
 
-    def beyond(t: Floats, b: Floats) -> Floats:
+    def above(b: Floats) -> Floats:
         base = s**2 / (2 * b**2)
         down = np.exp(base - t / b + log_ndtr(t / s - s / b))
         up = np.exp(base + t / b + log_ndtr(-t / s - s / b))
         return np.asarray(ndtr(-t / s) + (down - up) / 2)
 
     weight = large**2 / (large**2 - small**2)
-    for _ in range(_HALVINGS):
-        t = (low + high) / 2
-        out = 2 * (weight * beyond(t, large) + (1 - weight) * beyond(t, small)) > tail
-        low, high = np.where(out, t, low), np.where(out, high, t)
-    return np.asarray(high)
+    return np.asarray(2 * (weight * above(large) + (1 - weight) * above(small)))
 
 
 def share_intervals(
@@ -77,7 +71,8 @@ def share_intervals(
 
     def outside(share: Floats) -> NDArray[np.bool_]:
         spread = np.sqrt(each * size * share * (1 - share))
-        return np.asarray(np.abs(x - share * total) > reach(spread, 1 - share, share, noise, 1 - confidence))
+        away = np.abs(x - share * total)
+        return np.asarray(beyond(away, spread, 1 - share, share, noise) < 1 - confidence)
 
     value = np.clip(x / np.where(known, total, 1.0), 0.0, 1.0)
     ends = []

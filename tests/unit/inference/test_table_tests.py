@@ -210,3 +210,12 @@ def test_simulated_noise_has_the_law_of_released_noise(noise: Any) -> None:
     assert np.abs(drawn - np.rint(drawn)).max() == 0
     share = (drawn == 0).mean()
     assert abs(share - cells.law.pmf(0)) < 6 * math.sqrt(0.25 / 200_000)
+
+
+@pytest.mark.parametrize("size", [None, 900])
+def test_a_table_on_its_side_has_the_same_statistic(size: int | None) -> None:
+    tables = np.random.default_rng(2).normal(60, 9, (4, 7, 3))
+    model = TableModel(9.0, size, 2)
+    tall, wide = projected(tables, model), projected(np.swapaxes(tables, 1, 2), model)
+    assert tall == pytest.approx(wide, rel=1e-9)
+    assert (tall > 1).all()
