@@ -50,8 +50,8 @@ MUTANTS: list[Mutant] = [
     *of(
         "engines.postgres.reader_address:read_options",
         BAD,
-        ("not all(map(_stays_here, _hosts(stated)))", "not any(map(_stays_here, _hosts(stated)))"),
-        ("options['sslmode'] = 'verify-full'", "options['sslmode'] = 'require'"),
+        ("options | encryption_of(stated)", "options"),
+        ("encryption_of(stated)", "encryption_of({})"),
     ),
     *of(
         "engines.dialects.postgres_numbers:fits",

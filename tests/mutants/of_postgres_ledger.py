@@ -55,11 +55,17 @@ MUTANTS: list[Mutant] = [
     *of(
         "ledger.postgres.server_address:read_address",
         PLACES,
-        ("not all(map(_stays_here, hosts))", "not any(map(_stays_here, hosts))"),
-        ("options['sslmode'] = 'verify-full'", "options['sslmode'] = 'require'"),
+        ("options |= encryption_of(given)", "pass"),
+        ("encryption_of(given)", "encryption_of({})"),
     ),
     *of(
-        "ledger.postgres.server_address:_stays_here",
+        "core.server_hosts:encryption_of",
+        "unit/ledger/test_postgres_ledger.py",
+        ("all(map(_stays_here, hosts_of(stated)))", "any(map(_stays_here, hosts_of(stated)))"),
+        ("{'sslmode': 'verify-full'}", "{'sslmode': 'require'}"),
+    ),
+    *of(
+        "core.server_hosts:_stays_here",
         PLACES,
         ("host == 'localhost'", "host.startswith('localhost')"),
     ),

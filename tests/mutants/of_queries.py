@@ -113,8 +113,8 @@ MUTANTS: list[Mutant] = [
         "engines.dialects.duckdb:_concat",
         "adversarial/test_exhaustion.py",
         (
-            '_cut(" || ".join(_cut(as_kind(rendered, "text")) for rendered in several))',
-            '" || ".join(_cut(as_kind(rendered, "text")) for rendered in several)',
+            'cut_text(" || ".join(cut_text(as_kind(rendered, "text")) for rendered in several))',
+            '" || ".join(cut_text(as_kind(rendered, "text")) for rendered in several)',
         ),
     ),
     *of(

@@ -55,7 +55,7 @@ class OpensTables(Protocol):
     """Where an engine is found, such as the address of a cluster: a session opens it over its own tables."""
 
     def over(self, tables: Mapping[str, Table]) -> Engine:
-        """Return an engine over some tables, which whoever asked for it closes."""
+        """Return an engine over some tables, which the caller closes."""
 
 
 @runtime_checkable

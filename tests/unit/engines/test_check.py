@@ -63,7 +63,9 @@ def test_a_scan_is_written_once_for_each_question(monkeypatch: pytest.MonkeyPatc
     written = []
     original = engine_module.write_scan
     monkeypatch.setattr(
-        engine_module, "write_scan", lambda scan, *rest: (written.append(scan), original(scan, *rest))[1]
+        engine_module,
+        "write_scan",
+        lambda scan, *rest, **more: (written.append(scan), original(scan, *rest, **more))[1],
     )
     with privet.Session(tables(), budget=privet.Pure(epsilon=10)) as session:
         plan = session.plan("SELECT g, COUNT(*), AVG(x) FROM t GROUP BY g", epsilon=1)
@@ -74,7 +76,9 @@ def test_a_scan_is_written_once_for_each_question(monkeypatch: pytest.MonkeyPatc
 def test_a_scan_that_is_run_again_has_a_fresh_key_for_its_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = []
     original = engine_module.write_scan
-    monkeypatch.setattr(engine_module, "write_scan", lambda *given: (drawn.append(given[3]), original(*given))[1])
+    monkeypatch.setattr(
+        engine_module, "write_scan", lambda *given, **more: (drawn.append(given[3]), original(*given, **more))[1]
+    )
     with DuckDB(tables()) as engine:
         scan = plain()
         engine.check(scan)

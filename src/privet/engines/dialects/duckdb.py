@@ -13,9 +13,21 @@ from fractions import Fraction
 from privet.core.errors import InvariantError, Unsupported, raise_alone
 from privet.core.schema import Kind
 from privet.engines.scan_sql.dialect import FORMS as STANDARD_FORMS
-from privet.engines.scan_sql.dialect import Bind, Dialect, Form, Several, as_kind, numbers, quoted, shift_range, unified
+from privet.engines.scan_sql.dialect import (
+    Bind,
+    Dialect,
+    Form,
+    Several,
+    as_kind,
+    cut_text,
+    numbers,
+    quoted,
+    shift_range,
+    text_form,
+    unified,
+)
 from privet.query.normal import FIRST_DAY, LAST_DAY, MICROSECONDS
-from privet.query.typed import INT64, LONGEST
+from privet.query.typed import INT64
 
 _ATOM = re.compile(r"[a-z][a-z0-9]*|'?-?[0-9]+'?::BIGINT|\(?-?[0-9]+(\.[0-9]+)?e[+-]?[0-9]+\)?")
 
@@ -193,23 +205,12 @@ def _bucket(bind: Bind, name: str, several: Several, safe: bool) -> str:
 # Texts, and conversions from one kind to another.
 
 
-def _texts(form: str) -> Form:
-    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
-        return form.format(*(as_kind(rendered, "text") for rendered in several))
-
-    return method
-
-
 def _substring(bind: Bind, name: str, several: Several, safe: bool) -> str:
     return f"substring({as_kind(several[0], 'text')}, {several[1].sql}, {several[2].sql})"
 
 
 def _right(bind: Bind, name: str, several: Several, safe: bool) -> str:
     return f"right({as_kind(several[0], 'text')}, {several[1].sql})"
-
-
-def _replace(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    return _cut(f"replace({_cut(as_kind(several[0], 'text'))}, {several[1].sql}, {several[2].sql})")
 
 
 def _pad(which: str) -> Form:
@@ -225,11 +226,7 @@ def _split_part(bind: Bind, name: str, several: Several, safe: bool) -> str:
 
 def _concat(bind: Bind, name: str, several: Several, safe: bool) -> str:
     """Return texts put together, each and all of them cut: no row may become so large that it exhausts the engine."""
-    return _cut(" || ".join(_cut(as_kind(rendered, "text")) for rendered in several))
-
-
-def _cut(sql: str) -> str:
-    return f"substring({sql}, 1, {LONGEST})"
+    return cut_text(" || ".join(cut_text(as_kind(rendered, "text")) for rendered in several))
 
 
 _WHOLE_TEXT = quoted("^ *([+-]?[0-9]+) *$")
@@ -376,11 +373,6 @@ def _format_date(bind: Bind, name: str, several: Several, safe: bool) -> str:
     return f"strftime({several[0].sql}, {several[1].sql})"
 
 
-def _clamp(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    _, (x, low, high) = unified(name, several)
-    return bind(x, lambda v: f"CASE WHEN {v} < {low} THEN {low} WHEN {v} > {high} THEN {high} ELSE {v} END")
-
-
 def _to_date(bind: Bind, name: str, several: Several, safe: bool) -> str:
     sql, kind = several[0].sql, several[0].kind
     if kind == "text":
@@ -419,26 +411,24 @@ FORMS: dict[str, Form] = {
     "power": real_form("pow({}, {})"),
     "least": _extreme("least"),
     "greatest": _extreme("greatest"),
-    "clamp": _clamp,
     "bin": _bin,
     "bucket": _bucket,
-    "lower": _texts("lower({})"),
-    "upper": _texts("upper({})"),
-    "length": _texts("length({})"),
-    "trim": _texts("trim({}, ' ')"),
-    "left_trim": _texts("ltrim({}, ' ')"),
-    "right_trim": _texts("rtrim({}, ' ')"),
-    "octet_length": _texts("strlen({})"),
-    "position": _texts("strpos({}, {})"),
+    "lower": text_form("lower({})"),
+    "upper": text_form("upper({})"),
+    "length": text_form("length({})"),
+    "trim": text_form("trim({}, ' ')"),
+    "left_trim": text_form("ltrim({}, ' ')"),
+    "right_trim": text_form("rtrim({}, ' ')"),
+    "octet_length": text_form("strlen({})"),
+    "position": text_form("strpos({}, {})"),
     "right": _right,
-    "replace": _replace,
     "left_pad": _pad("lpad"),
     "right_pad": _pad("rpad"),
     "split_part": _split_part,
     "substring": _substring,
-    "starts_with": _texts("starts_with({}, {})"),
-    "ends_with": _texts("suffix({}, {})"),
-    "contains": _texts("contains({}, {})"),
+    "starts_with": text_form("starts_with({}, {})"),
+    "ends_with": text_form("suffix({}, {})"),
+    "contains": text_form("contains({}, {})"),
     "concat": _concat,
     "to_integer": _to_integer,
     "to_number": _to_number,

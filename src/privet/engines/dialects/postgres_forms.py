@@ -12,9 +12,19 @@ from fractions import Fraction
 from privet.core.errors import InvariantError, Unsupported
 from privet.core.schema import Kind
 from privet.engines.scan_sql.dialect import FORMS as STANDARD_FORMS
-from privet.engines.scan_sql.dialect import Bind, Form, Rendered, Several, as_kind, numbers, shift_range, unified
+from privet.engines.scan_sql.dialect import (
+    Bind,
+    Form,
+    Rendered,
+    Several,
+    as_kind,
+    cut_text,
+    numbers,
+    shift_range,
+    text_form,
+    unified,
+)
 from privet.query.normal import FIRST_DAY, LAST_DAY, MICROSECONDS
-from privet.query.typed import LONGEST
 
 from .postgres_numbers import INFINITY, double, fit, over, plus, text, times, whole
 
@@ -121,11 +131,6 @@ def _extreme(which: str) -> Form:
     return method
 
 
-def _clamp(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    _, (x, low, high) = unified(name, several)
-    return bind(x, lambda v: f"CASE WHEN {v} < {low} THEN {low} WHEN {v} > {high} THEN {high} ELSE {v} END")
-
-
 def _bin(bind: Bind, name: str, several: Several, safe: bool) -> str:
     width = several[1].argument.constant
     if several[0].kind == "number" or isinstance(width, Fraction):
@@ -168,13 +173,6 @@ def _bucket(bind: Bind, name: str, several: Several, safe: bool) -> str:
 # Texts, and conversions from one kind to another. All are of the collation "C": bytes.
 
 
-def _texts(form: str) -> Form:
-    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
-        return form.format(*(as_kind(rendered, "text") for rendered in several))
-
-    return method
-
-
 def _count(constant: Rendered) -> str:
     """Return a constant number of characters: no text has more than 32 bits count."""
     return str(min(max(int(str(constant.argument.constant)), 0), _INT32))
@@ -189,16 +187,8 @@ def _with_counts(form: str) -> Form:
     return method
 
 
-def _cut(sql: str) -> str:
-    return f"substring({sql}, 1, {LONGEST})"
-
-
-def _replace(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    return _cut(f"replace({_cut(as_kind(several[0], 'text'))}, {several[1].sql}, {several[2].sql})")
-
-
 def _concat(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    return _cut("(" + " || ".join(_cut(as_kind(rendered, "text")) for rendered in several) + ")")
+    return cut_text("(" + " || ".join(cut_text(as_kind(rendered, "text")) for rendered in several) + ")")
 
 
 def _ends_with(bind: Bind, name: str, several: Several, safe: bool) -> str:
@@ -464,24 +454,22 @@ FORMS: dict[str, Form] = {
     "exp": _exp,
     "least": _extreme("least"),
     "greatest": _extreme("greatest"),
-    "clamp": _clamp,
     "bin": _bin,
     "bucket": _bucket,
-    "length": _texts("CAST(length({}) AS bigint)"),
-    "trim": _texts("btrim({}, ' ')"),
-    "left_trim": _texts("ltrim({}, ' ')"),
-    "right_trim": _texts("rtrim({}, ' ')"),
-    "octet_length": _texts("CAST(octet_length({}) AS bigint)"),
-    "position": _texts("CAST(strpos({}, {}) AS bigint)"),
+    "length": text_form("CAST(length({}) AS bigint)"),
+    "trim": text_form("btrim({}, ' ')"),
+    "left_trim": text_form("ltrim({}, ' ')"),
+    "right_trim": text_form("rtrim({}, ' ')"),
+    "octet_length": text_form("CAST(octet_length({}) AS bigint)"),
+    "position": text_form("CAST(strpos({}, {}) AS bigint)"),
     "right": _with_counts("right({}, {})"),
-    "replace": _replace,
     "left_pad": _with_counts("lpad({}, {}, {})"),
     "right_pad": _with_counts("rpad({}, {}, {})"),
     "split_part": _with_counts("split_part({}, {}, {})"),
     "substring": _with_counts("substring({}, {}, {})"),
-    "starts_with": _texts("starts_with({}, {})"),
+    "starts_with": text_form("starts_with({}, {})"),
     "ends_with": _ends_with,
-    "contains": _texts("(strpos({}, {}) > 0)"),
+    "contains": text_form("(strpos({}, {}) > 0)"),
     "concat": _concat,
     "to_integer": _to_integer,
     "to_number": _to_number,

@@ -16,9 +16,20 @@ from fractions import Fraction
 from privet.core.errors import InvariantError, Unsupported, raise_alone
 from privet.core.schema import Key, Kind
 from privet.engines.scan_sql.dialect import FORMS as STANDARD_FORMS
-from privet.engines.scan_sql.dialect import Bind, Dialect, Form, Several, as_kind, numbers, shift_range, unified
+from privet.engines.scan_sql.dialect import (
+    Bind,
+    Dialect,
+    Form,
+    Several,
+    as_kind,
+    cut_text,
+    numbers,
+    shift_range,
+    text_form,
+    unified,
+)
 from privet.query.normal import FIRST_DAY, LAST_DAY, MICROSECONDS
-from privet.query.typed import INT64, LONGEST
+from privet.query.typed import INT64
 
 TYPES: dict[Kind, str] = {
     "integer": "BIGINT",
@@ -237,15 +248,8 @@ def _bucket(bind: Bind, name: str, several: Several, safe: bool) -> str:
 # Texts, and conversions from one kind to another.
 
 
-def _texts(form: str) -> Form:
-    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
-        return form.format(*(as_kind(rendered, "text") for rendered in several))
-
-    return method
-
-
 def _as_whole(form: str) -> Form:
-    texts = _texts(form)
+    texts = text_form(form)
 
     def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
         return f"CAST({texts(bind, name, several, safe)} AS BIGINT)"
@@ -269,14 +273,6 @@ def _right(bind: Bind, name: str, several: Several, safe: bool) -> str:
     return f"right({as_kind(several[0], 'text')}, CAST({several[1].sql} AS INT))"
 
 
-def _cut(sql: str) -> str:
-    return f"substring({sql}, 1, {LONGEST})"
-
-
-def _replace(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    return _cut(f"replace({_cut(as_kind(several[0], 'text'))}, {several[1].sql}, {several[2].sql})")
-
-
 def _pad(which: str) -> Form:
     def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
         return f"{which}({as_kind(several[0], 'text')}, CAST({several[1].sql} AS INT), {several[2].sql})"
@@ -289,7 +285,7 @@ def _split_part(bind: Bind, name: str, several: Several, safe: bool) -> str:
 
 
 def _concat(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    return _cut(f"concat({', '.join(_cut(as_kind(rendered, 'text')) for rendered in several)})")
+    return cut_text(f"concat({', '.join(cut_text(as_kind(rendered, 'text')) for rendered in several)})")
 
 
 def _like(bind: Bind, name: str, several: Several, safe: bool) -> str:
@@ -499,11 +495,6 @@ def _format_date(bind: Bind, name: str, several: Several, safe: bool) -> str:
     return bind(_as_moment(several[0].sql, several[0].kind), body)
 
 
-def _clamp(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    _, (x, low, high) = unified(name, several)
-    return bind(x, lambda v: f"CASE WHEN {v} < {low} THEN {low} WHEN {v} > {high} THEN {high} ELSE {v} END")
-
-
 def _to_date(bind: Bind, name: str, several: Several, safe: bool) -> str:
     sql, kind = several[0].sql, several[0].kind
     if kind == "text":
@@ -545,26 +536,24 @@ FORMS: dict[str, Form] = {
     "power": _power,
     "least": _extreme("least"),
     "greatest": _extreme("greatest"),
-    "clamp": _clamp,
     "bin": _bin,
     "bucket": _bucket,
     "lower": lambda bind, name, several, safe: _lower(as_kind(several[0], "text")),
-    "upper": _texts(f"translate({{}}, '{_LOWER}', '{_UPPER}')"),
+    "upper": text_form(f"translate({{}}, '{_LOWER}', '{_UPPER}')"),
     "length": _as_whole("length({})"),
-    "trim": _texts("trim(BOTH ' ' FROM {})"),
-    "left_trim": _texts("trim(LEADING ' ' FROM {})"),
-    "right_trim": _texts("trim(TRAILING ' ' FROM {})"),
+    "trim": text_form("trim(BOTH ' ' FROM {})"),
+    "left_trim": text_form("trim(LEADING ' ' FROM {})"),
+    "right_trim": text_form("trim(TRAILING ' ' FROM {})"),
     "octet_length": _as_whole("octet_length({})"),
     "position": _as_whole("instr({}, {})"),
     "right": _right,
-    "replace": _replace,
     "left_pad": _pad("lpad"),
     "right_pad": _pad("rpad"),
     "split_part": _split_part,
     "substring": _substring,
-    "starts_with": _texts("startswith({}, {})"),
-    "ends_with": _texts("endswith({}, {})"),
-    "contains": _texts("contains({}, {})"),
+    "starts_with": text_form("startswith({}, {})"),
+    "ends_with": text_form("endswith({}, {})"),
+    "contains": text_form("contains({}, {})"),
     "concat": _concat,
     "to_integer": _to_integer,
     "to_number": _to_number,

@@ -5,7 +5,6 @@ An address may contain a password. So none is ever quoted: not in an error, not 
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import re
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ from privet.core import given
 from privet.core.errors import BadParameter, EngineError, RequestError, raise_alone
 from privet.core.numbers import Number, is_unicode, read_seconds, whole
 from privet.core.schema import Table
+from privet.core.server_hosts import KEEPALIVES, encryption_of, hosts_of
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -86,7 +86,7 @@ class Postgres:
         read_work_mem(self.work_mem)
 
     def over(self, tables: Mapping[str, Table]) -> PostgresEngine:
-        """Return an engine over tables of this server, which whoever asked for it closes."""
+        """Return an engine over tables of this server, which the caller closes."""
         from .postgres_engine import PostgresEngine
 
         return PostgresEngine(self, tables)
@@ -125,8 +125,7 @@ def connect(address: Postgres) -> Connection[Any]:
 def read_options(value: object, parameter: str = "url") -> dict[str, Any]:
     """Return how a server is connected to, from its address; refuse what is none without quoting it.
 
-    Guarantee: the connection is encrypted and the server's certificate is checked against its name, unless the address
-    itself states another `sslmode`, or every host that it leads to is a Unix socket or a loopback address.
+    Guarantee: that of `encryption_of`.
     """
     known = isinstance(value, str) and value.startswith(("postgresql://", "postgres://")) and is_unicode(value)
     if not known or "\x00" in str(value) or len(str(value)) > 4096:
@@ -139,15 +138,11 @@ def read_options(value: object, parameter: str = "url") -> dict[str, Any]:
     options = {
         "application_name": "privet",
         "connect_timeout": _CONNECTING,
-        "keepalives_idle": 10,
-        "keepalives_interval": 5,
-        "keepalives_count": 3,
+        **KEEPALIVES,
         **stated,
         "client_encoding": "utf8",
     }
-    if "sslmode" not in stated and not all(map(_stays_here, _hosts(stated))):
-        options["sslmode"] = "verify-full"
-    return options
+    return options | encryption_of(stated)
 
 
 def read_work_mem(value: object) -> str:
@@ -165,24 +160,7 @@ def has_password(url: object) -> bool:
 def shown(options: Mapping[str, Any]) -> str:
     """Return where a connection leads, without a password."""
     user = f"{options['user']}@" if options.get("user") else ""
-    return f"{user}{','.join(_hosts(options)) or 'the local server'}/{options.get('dbname') or ''}"
-
-
-def _hosts(stated: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return where a connection leads, by its address or else by the environment; a service may lead anywhere."""
-    if stated.get("service") or os.environ.get("PGSERVICE"):
-        return ("a service",)
-    named = stated.get("hostaddr") or os.environ.get("PGHOSTADDR") or stated.get("host") or os.environ.get("PGHOST", "")
-    return tuple(host.strip() for host in str(named).split(",") if host.strip())
-
-
-def _stays_here(host: str) -> bool:
-    if host.startswith(("/", "@")) or host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return f"{user}{','.join(hosts_of(options)) or 'the local server'}/{options.get('dbname') or ''}"
 
 
 def _password(path: str | os.PathLike[str]) -> str:

@@ -19,7 +19,7 @@ from privet.core.scan import Sum
 from privet.core.schema import ColumnFacts, Kind
 from privet.query.functions import FUNCTIONS
 from privet.query.normal import spelled
-from privet.query.typed import INT64, TypedArgument, of_column, of_literal, unify
+from privet.query.typed import INT64, LONGEST, TypedArgument, of_column, of_literal, unify
 
 # The calendar of the years 1 to 9999, in which all dates and points in time of every engine lie.
 
@@ -476,6 +476,29 @@ def _nullif(bind: Bind, name: str, several: Several, safe: bool) -> str:
     return bind(as_kind(several[0], several[0].kind), body)
 
 
+def _clamp(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    _, (x, low, high) = unified(name, several)
+    return bind(x, lambda v: f"CASE WHEN {v} < {low} THEN {low} WHEN {v} > {high} THEN {high} ELSE {v} END")
+
+
+def text_form(form: str) -> Form:
+    """Return the form of a function of texts, by what the engine calls it."""
+
+    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
+        return form.format(*(as_kind(rendered, "text") for rendered in several))
+
+    return method
+
+
+def cut_text(sql: str) -> str:
+    """Return a text cut to the longest that is allowed, so that no row becomes large enough to exhaust an engine."""
+    return f"substring({sql}, 1, {LONGEST})"
+
+
+def _replace(bind: Bind, name: str, several: Several, safe: bool) -> str:
+    return cut_text(f"replace({cut_text(as_kind(several[0], 'text'))}, {several[1].sql}, {several[2].sql})")
+
+
 FORMS: Mapping[str, Form] = {
     "equal": _infix("="),
     "not_equal": _infix("<>"),
@@ -492,6 +515,8 @@ FORMS: Mapping[str, Form] = {
     "case": _case,
     "coalesce": _coalesce,
     "nullif": _nullif,
+    "clamp": _clamp,
+    "replace": _replace,
 }
 
 

@@ -6,7 +6,6 @@ An address may contain a password. So none is ever quoted: not in an error, not 
 from __future__ import annotations
 
 import importlib
-import ipaddress
 import os
 import re
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from privet.core.errors import BadParameter, RequestError, raise_alone
 from privet.core.given import is_address
+from privet.core.server_hosts import KEEPALIVES, encryption_of, hosts_of
 
 if TYPE_CHECKING:
     import psycopg
@@ -59,8 +59,7 @@ class ServerAddress:
 def read_address(value: object, parameter: str = "url") -> ServerAddress:
     """Return the address of a ledger, or raise `BadParameter` without quoting it.
 
-    Guarantee: the connection is encrypted and the server's certificate is checked against its name, unless the address
-    itself states another `sslmode`, or every host that it leads to is a Unix socket or a loopback address.
+    Guarantee: that of `encryption_of`.
     """
     if not isinstance(value, str) or not is_address(value) or "\x00" in value or len(value) > 4096:
         raise BadParameter(parameter, type(value).__name__, _ALLOWED)
@@ -74,18 +73,15 @@ def read_address(value: object, parameter: str = "url") -> ServerAddress:
         raise_alone(BadParameter(parameter, "an address that PostgreSQL cannot read", _ALLOWED))
     options = {
         "application_name": "privet",
-        "keepalives_idle": 10,
-        "keepalives_interval": 5,
-        "keepalives_count": 3,
+        **KEEPALIVES,
         "tcp_user_timeout": 30_000,
         **given,
         "client_encoding": "utf8",
     }
-    hosts = _hosts(given)
+    hosts = hosts_of(given)
     if len(hosts) > 1:
         options.setdefault("target_session_attrs", "read-write")
-    if "sslmode" not in given and not all(map(_stays_here, hosts)):
-        options["sslmode"] = "verify-full"
+    options |= encryption_of(given)
     database = given.get("dbname") or given.get("user") or os.environ.get("PGDATABASE", "")
     names = ",".join(hosts) or "the local server"
     return ServerAddress(f"{names}/{database}#{schema or SCHEMA}", schema or SCHEMA, "password" in given, options)
@@ -94,22 +90,3 @@ def read_address(value: object, parameter: str = "url") -> ServerAddress:
 def shown_place(place: object) -> str:
     """Return where a ledger is, for people: a path, or an address without its role and its password."""
     return read_address(place).shown if is_address(place) else str(place)
-
-
-def _hosts(given: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return where a connection leads, by the address or else by the environment; a service may lead anywhere."""
-    if given.get("service") or os.environ.get("PGSERVICE"):
-        return ("a service",)
-    named = given.get("host") or os.environ.get("PGHOST", "")
-    found = given.get("hostaddr") or os.environ.get("PGHOSTADDR") or named
-    return tuple(host.strip() for host in str(found).split(",") if host.strip())
-
-
-def _stays_here(host: str) -> bool:
-    """Return whether a connection to a host never leaves the machine: a Unix socket, or a loopback address."""
-    if host.startswith(("/", "@")) or host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
