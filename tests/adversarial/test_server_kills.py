@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client as http_client
 import json
 import os
 import random
@@ -66,7 +67,7 @@ def ask(url: str, token: str, number: int, shown: dict[int, set[str]]) -> bool:
         found = http(path, question(number), token=token, headers={"Idempotency-Key": f"key {number}"})
         while found.status == 202:
             found = http(f"{url}{found.headers['location']}?wait=20", token=token)
-    except OSError:
+    except (OSError, http_client.HTTPException):  # also in the middle of a reply
         return False
     if found.status == 200 and "result" in found.json:
         shown.setdefault(number, set()).add(json.dumps(found.json["result"]["rows"]))
