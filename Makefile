@@ -6,13 +6,15 @@ VENV := .venv
 RUN := $(VENV)/bin
 SITE := .venvs/site
 SPARK := .venvs/spark
+API := .venvs/api
+EXAMPLES ?= 8
 WORKERS ?= auto
 comma := ,
 BUNDLE := tools/bundle
 ASSETS := src/privet/server/pages/assets
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-browser test-spark bundle test-bundle lint docs notebooks outputs wheel bench corpus mutants house soak clean
+.PHONY: help demo test test-browser test-spark test-api bundle test-bundle lint docs notebooks outputs wheel bench corpus mutants house soak clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 16
@@ -41,6 +43,9 @@ $(BUNDLE)/node_modules/.installed: $(BUNDLE)/package.json $(BUNDLE)/package-lock
 
 test-spark: $(SPARK)/.installed ## compare the Spark engine with the others, in an environment of its own (needs Java 17)
 	@PRIVET_SPARK=1 PYTHONPATH=src $(SPARK)/bin/python -m pytest -q tests/spark $(ONLY)
+
+test-api: $(VENV)/.for-work $(API)/.installed ## send requests made from the API's description to a throw-away server (EXAMPLES=8)
+	@$(RUN)/python tools/api_check.py $(abspath $(API))/bin/schemathesis $(EXAMPLES)
 
 lint: $(VENV)/.for-work ## check style, format and types
 	$(RUN)/ruff check .
@@ -108,6 +113,12 @@ $(SPARK)/.installed: pyproject.toml
 	@test -x $(SPARK)/bin/python || $(PYTHON) -m venv $(SPARK)
 	@$(call install,$(SPARK),.[spark-local])
 	@$(SPARK)/bin/python -m pip install --quiet 'pytest>=8' 'hypothesis>=6.100' 'deltalake>=1.0' 'pyiceberg[pyarrow,sql-sqlite]>=0.9'
+	@touch $@
+
+# schemathesis brings much along that nothing else needs.
+$(API)/.installed: Makefile
+	@test -x $(API)/bin/python || $(PYTHON) -m venv $(API)
+	@$(API)/bin/python -m pip install --quiet 'schemathesis>=4.30,<5'
 	@touch $@
 
 $(RUN)/python:

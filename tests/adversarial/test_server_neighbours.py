@@ -165,7 +165,7 @@ def walk(world: Served, noise: FixedNoise) -> dict[str, Any]:
     for route in (*analyst_routes(), *ANALYST_PAGES):
         paths, listed = [route.path], {**values, "answer": answers[:5]} if route in ANALYST_PAGES else values
         for name in re.findall(r"\{(\w+)\}", route.path):
-            paths = [path.replace(f"{{{name}}}", str(value)) for path in paths for value in listed[name]]
+            paths = [path.replace(f"{{{name}}}", str(value)) for path in paths for value in listed.get(name, [1])]
         for path in paths:
             ending = next((one for one in sorted(bodies, key=len, reverse=True) if path.endswith(one)), "")
             body = bodies.get(ending, {}) if route.method == "POST" else None

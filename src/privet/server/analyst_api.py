@@ -428,19 +428,21 @@ def _fields(operation: Operation) -> dict[str, bool]:
 
 
 SHARED = (
-    ApiRoute("GET", "/health", ANYONE, health, "Whether the server is up."),
-    ApiRoute("POST", "/v1/login", ANYONE, log_in, "Log in by a browser.", {"token": True}),
-    ApiRoute("POST", "/v1/logout", EVERY_ROLE, log_out, "End a log-in."),
-    ApiRoute("GET", "/v1/me", EVERY_ROLE, about_me, "The account itself."),
+    ApiRoute("GET", "/health", ANYONE, health, "Whether the server is up.", returns="Status"),
+    ApiRoute("POST", "/v1/login", ANYONE, log_in, "Log in by a browser.", {"token": True}, returns="Identity"),
+    ApiRoute("POST", "/v1/logout", EVERY_ROLE, log_out, "End a log-in.", returns="Status"),
+    ApiRoute("GET", "/v1/me", EVERY_ROLE, about_me, "The account itself.", returns="Identity"),
 )
 """Routes of both listeners."""
 
 ANALYST_ROUTES: tuple[ApiRoute, ...] = (
-    ApiRoute("GET", "/v1/datasets", ANALYST, list_datasets, "The data sets."),
-    ApiRoute("GET", f"{DATASET}/catalog", ANALYST, catalog, "All that planning needs."),
-    ApiRoute("GET", f"{DATASET}/tables", ANALYST, list_tables, "The tables and views."),
-    ApiRoute("GET", f"{DATASET}/tables/{{table}}", ANALYST, one_table, "One table or view."),
-    ApiRoute("GET", f"{DATASET}/public/{{table}}", ANALYST, public_rows, "The rows of a public table."),
+    ApiRoute("GET", "/v1/datasets", ANALYST, list_datasets, "The data sets.", returns="DataSets"),
+    ApiRoute("GET", f"{DATASET}/catalog", ANALYST, catalog, "All that planning needs.", returns="Catalog"),
+    ApiRoute("GET", f"{DATASET}/tables", ANALYST, list_tables, "The tables and views.", returns="Tables"),
+    ApiRoute("GET", f"{DATASET}/tables/{{table}}", ANALYST, one_table, "One table or view.", returns="Table"),
+    ApiRoute(
+        "GET", f"{DATASET}/public/{{table}}", ANALYST, public_rows, "The rows of a public table.", returns="PublicRows"
+    ),
     *(
         ApiRoute(
             "POST",
@@ -449,27 +451,67 @@ ANALYST_ROUTES: tuple[ApiRoute, ...] = (
             partial(plan_operation, name),
             f"Plan: {one.summary}",
             _fields(one),
+            returns="Plan",
         )
         for name, one in OPERATIONS.items()
         if one.plans is not None
     ),
     *(
         ApiRoute(
-            "POST", f"{DATASET}/{name}", ANALYST, partial(ask_operation, name), one.summary, _fields(one), (200, 202)
+            "POST",
+            f"{DATASET}/{name}",
+            ANALYST,
+            partial(ask_operation, name),
+            one.summary,
+            _fields(one),
+            (200, 202),
+            returns="Job",
         )
         for name, one in OPERATIONS.items()
     ),
-    ApiRoute("GET", f"{DATASET}/answers", ANALYST, list_answers, "Own questions, latest first.", query=("limit",)),
     ApiRoute(
-        "GET", "/v1/answers/{answer}", ANALYST, read_answer, "An own answer.", {}, (200, 202), query=("wait", "format")
+        "GET",
+        f"{DATASET}/answers",
+        ANALYST,
+        list_answers,
+        "Own questions, latest first.",
+        query=("limit",),
+        returns="Asked",
+    ),
+    ApiRoute(
+        "GET",
+        "/v1/answers/{answer}",
+        ANALYST,
+        read_answer,
+        "An own answer.",
+        {},
+        (200, 202),
+        query=("wait", "format"),
+        returns="Job",
     ),
     ApiRoute(
         "GET", "/v1/answers/{answer}/events", ANALYST, answer_events, "Its progress.", produces="text/event-stream"
     ),
-    ApiRoute("GET", f"{DATASET}/releases/{{digest}}", ANALYST, stored_release, "What was released for a plan."),
-    ApiRoute("GET", f"{DATASET}/budget", ANALYST, own_budget, "Budget and balance."),
-    ApiRoute("GET", f"{DATASET}/history", ANALYST, own_history, "Own charges.", query=("after", "limit")),
-    ApiRoute("GET", f"{DATASET}/certificates/{{entry}}", ANALYST, own_certificate, "The certificate of an own charge."),
+    ApiRoute(
+        "GET",
+        f"{DATASET}/releases/{{digest}}",
+        ANALYST,
+        stored_release,
+        "What was released for a plan.",
+        returns="Release",
+    ),
+    ApiRoute("GET", f"{DATASET}/budget", ANALYST, own_budget, "Budget and balance.", returns="Balance"),
+    ApiRoute(
+        "GET", f"{DATASET}/history", ANALYST, own_history, "Own charges.", query=("after", "limit"), returns="History"
+    ),
+    ApiRoute(
+        "GET",
+        f"{DATASET}/certificates/{{entry}}",
+        ANALYST,
+        own_certificate,
+        "The certificate of an own charge.",
+        returns="Certificate",
+    ),
     ApiRoute(
         "POST",
         f"{DATASET}/requests",
@@ -478,7 +520,8 @@ ANALYST_ROUTES: tuple[ApiRoute, ...] = (
         "Ask for more budget.",
         {"budget": True, "reason": True},
         (201,),
+        returns="Request",
     ),
-    ApiRoute("GET", f"{DATASET}/requests", ANALYST, own_requests, "Own requests for budget."),
+    ApiRoute("GET", f"{DATASET}/requests", ANALYST, own_requests, "Own requests for budget.", returns="Requests"),
 )
 """Routes of the analysts' listener."""

@@ -28,7 +28,10 @@ def _with_description(routes: tuple[ApiRoute, ...]) -> tuple[ApiRoute, ...]:
         """Return the OpenAPI description of this listener."""
         return reply(describe_api(every))
 
-    every = (*routes, ApiRoute("GET", "/v1/openapi.json", ANYONE, described, "This description."))
+    every = (
+        *routes,
+        ApiRoute("GET", "/v1/openapi.json", ANYONE, described, "This description.", returns="Description"),
+    )
     return every
 
 

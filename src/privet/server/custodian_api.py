@@ -203,7 +203,7 @@ def backup(call: HttpCall) -> Response:
 
 
 CUSTODIAN_ROUTES: tuple[ApiRoute, ...] = (
-    ApiRoute("GET", "/v1/tokens", BOTH, list_tokens, "Every token's facts."),
+    ApiRoute("GET", "/v1/tokens", BOTH, list_tokens, "Every token's facts.", returns="Tokens"),
     ApiRoute(
         "POST",
         "/v1/tokens",
@@ -212,10 +212,11 @@ CUSTODIAN_ROUTES: tuple[ApiRoute, ...] = (
         "Make a token; it is shown once.",
         {"name": True, "role": True, "datasets": False, "tables": False, "withheld": False, "expires": False},
         (201,),
+        returns="Token",
     ),
-    ApiRoute("POST", "/v1/tokens/{token}/revoke", CUSTODIAN, revoke_token, "Revoke a token."),
-    ApiRoute("GET", "/v1/datasets", BOTH, list_all_datasets, "The data sets."),
-    ApiRoute("GET", f"{DATASET}/balances", BOTH, balances, "Every balance."),
+    ApiRoute("POST", "/v1/tokens/{token}/revoke", CUSTODIAN, revoke_token, "Revoke a token.", returns="Token"),
+    ApiRoute("GET", "/v1/datasets", BOTH, list_all_datasets, "The data sets.", returns="DataSets"),
+    ApiRoute("GET", f"{DATASET}/balances", BOTH, balances, "Every balance.", returns="Balances"),
     ApiRoute(
         "POST",
         f"{DATASET}/top-up",
@@ -223,20 +224,62 @@ CUSTODIAN_ROUTES: tuple[ApiRoute, ...] = (
         top_up,
         "Add to a budget.",
         {"budget": True, "reason": True, "account": False},
+        returns="Balances",
     ),
-    ApiRoute("POST", f"{DATASET}/freeze", CUSTODIAN, freeze, "Freeze an account.", {"account": True, "reason": True}),
-    ApiRoute("POST", f"{DATASET}/clear", CUSTODIAN, clear, "Clear an account.", {"account": True, "reason": True}),
-    ApiRoute("GET", f"{DATASET}/requests", BOTH, all_requests, "Requests for budget."),
-    ApiRoute("POST", f"{DATASET}/requests/{{request}}/grant", CUSTODIAN, grant, "Grant a request.", {"note": False}),
     ApiRoute(
-        "POST", f"{DATASET}/requests/{{request}}/decline", CUSTODIAN, decline, "Decline a request.", {"note": False}
+        "POST",
+        f"{DATASET}/freeze",
+        CUSTODIAN,
+        freeze,
+        "Freeze an account.",
+        {"account": True, "reason": True},
+        returns="Balances",
     ),
-    ApiRoute("GET", f"{DATASET}/entries", BOTH, entries, "The ledger's entries.", query=("after", "limit")),
-    ApiRoute("GET", f"{DATASET}/certificates/{{entry}}", BOTH, any_certificate, "The certificate of a charge."),
-    ApiRoute("POST", f"{DATASET}/verify", BOTH, verify, "Verify the ledger."),
+    ApiRoute(
+        "POST",
+        f"{DATASET}/clear",
+        CUSTODIAN,
+        clear,
+        "Clear an account.",
+        {"account": True, "reason": True},
+        returns="Balances",
+    ),
+    ApiRoute("GET", f"{DATASET}/requests", BOTH, all_requests, "Requests for budget.", returns="Requests"),
+    ApiRoute(
+        "POST",
+        f"{DATASET}/requests/{{request}}/grant",
+        CUSTODIAN,
+        grant,
+        "Grant a request.",
+        {"note": False},
+        returns="Request",
+    ),
+    ApiRoute(
+        "POST",
+        f"{DATASET}/requests/{{request}}/decline",
+        CUSTODIAN,
+        decline,
+        "Decline a request.",
+        {"note": False},
+        returns="Request",
+    ),
+    ApiRoute(
+        "GET", f"{DATASET}/entries", BOTH, entries, "The ledger's entries.", query=("after", "limit"), returns="Entries"
+    ),
+    ApiRoute(
+        "GET",
+        f"{DATASET}/certificates/{{entry}}",
+        BOTH,
+        any_certificate,
+        "The certificate of a charge.",
+        returns="Certificate",
+    ),
+    ApiRoute("POST", f"{DATASET}/verify", BOTH, verify, "Verify the ledger.", returns="Status"),
     ApiRoute("GET", f"{DATASET}/export", BOTH, export, "Export the ledger.", produces="application/x-ndjson"),
-    ApiRoute("GET", f"{DATASET}/review", BOTH, review, "Releases that may have leaked."),
-    ApiRoute("POST", f"{DATASET}/check", CUSTODIAN, check, "Check the sources."),
-    ApiRoute("POST", f"{DATASET}/backup", CUSTODIAN, backup, "Copy the ledger.", {"name": True}, (201,)),
+    ApiRoute("GET", f"{DATASET}/review", BOTH, review, "Releases that may have leaked.", returns="Suspects"),
+    ApiRoute("POST", f"{DATASET}/check", CUSTODIAN, check, "Check the sources.", returns="Problems"),
+    ApiRoute(
+        "POST", f"{DATASET}/backup", CUSTODIAN, backup, "Copy the ledger.", {"name": True}, (201,), returns="Status"
+    ),
 )
 """Routes of the custodian's listener."""

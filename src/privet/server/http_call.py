@@ -151,6 +151,8 @@ class ApiRoute:
     statuses: tuple[int, ...] = (200,)
     produces: str = "application/json"
     query: tuple[str, ...] = ()
+    returns: str = "Reply"
+    """The type of what it returns, a name of `api_schemas.COMPONENTS`."""
 
 
 def reply(data: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

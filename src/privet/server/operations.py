@@ -109,7 +109,7 @@ def _hypothesis(value: Any, name: str) -> Any:
     from privet import study
 
     kinds = {one: getattr(study, one) for one in study.__all__ if one not in ("Family", "Hypothesis")}
-    if not isinstance(value, Mapping) or value.get("kind") not in kinds:
+    if not isinstance(value, Mapping) or not isinstance(value.get("kind"), str) or value["kind"] not in kinds:
         raise BadParameter(name, value, f'an object with "kind", one of {", ".join(sorted(kinds))}')
     kind = kinds[value["kind"]]
     known = {one.name for one in fields(kind) if one.init}

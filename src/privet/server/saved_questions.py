@@ -43,7 +43,7 @@ def forget_saved(call: HttpCall) -> Response:
 
 
 SAVED_ROUTES: tuple[ApiRoute, ...] = (
-    ApiRoute("GET", f"{DATASET}/saved", ANALYST, list_saved, "Saved questions and answers."),
+    ApiRoute("GET", f"{DATASET}/saved", ANALYST, list_saved, "Saved questions and answers.", returns="Saved"),
     ApiRoute(
         "POST",
         f"{DATASET}/saved",

@@ -62,7 +62,7 @@ def _plain(number: int, asked: AskedQuestion) -> dict[str, Any]:
 
 
 SHARE_ROUTES: tuple[ApiRoute, ...] = (
-    ApiRoute("GET", f"{DATASET}/shared", ANALYST, shared_with_me, "Questions that others show."),
+    ApiRoute("GET", f"{DATASET}/shared", ANALYST, shared_with_me, "Questions that others show.", returns="Shared"),
     ApiRoute(
         "POST",
         f"{DATASET}/shared",
@@ -71,7 +71,17 @@ SHARE_ROUTES: tuple[ApiRoute, ...] = (
         "Show a question to another account.",
         {"answer": True, "account": True},
         (201,),
+        returns="Status",
     ),
-    ApiRoute("POST", f"{DATASET}/shared/{{share}}/read", ANALYST, read_shared, "Ask a shown question.", {}, (200, 202)),
+    ApiRoute(
+        "POST",
+        f"{DATASET}/shared/{{share}}/read",
+        ANALYST,
+        read_shared,
+        "Ask a shown question.",
+        {},
+        (200, 202),
+        returns="Job",
+    ),
 )
 """Routes of the analysts' listener about shared questions."""
