@@ -183,6 +183,8 @@ MUTANTS: list[Mutant] = [
         "strategy.multiplicative_weights:MultiplicativeWeights._scores",
         WEIGHTS,
         ("(count << _BITS) - int(one)", "int(float(count << _BITS) - one)"),
+        ("abs(int(one))", "abs(float(one))"),
+        ("np.rint(np.ldexp(self._model(history), _BITS))", "np.ldexp(self._model(history), _BITS)"),
     ),
     *of(
         "strategy.multiplicative_weights:MultiplicativeWeights.__init__",

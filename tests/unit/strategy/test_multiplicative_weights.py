@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from decimal import Decimal, localcontext
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -75,6 +78,47 @@ def test_scores_are_distances_from_the_rounded_model_in_exact_steps() -> None:
     assert [abs(a - b) for a, b in zip(before, after, strict=True)] == [0, 1024, 0, 0]
     model = np.rint(one._model([10, 1, 5]) * 1024).astype(int).tolist()
     assert before[0] == (large << 10) - model[0]
+
+
+def chances(queries: list[list[int]], counts: list[int], model: list[float], each: Fraction) -> list[Decimal]:
+    """Return the law of a choice from the definition: scores are rationals, and only e^x is not."""
+    grid = [Fraction(round(Fraction(cell) * 1024), 1024) for cell in model]
+    scores = [abs(sum(a * (x - m) for a, x, m in zip(row, counts, grid, strict=True))) for row in queries]
+    reach = max(abs(a - b) for row in queries for a in (*row, 0) for b in row)
+    exponents = [each * score / (2 * reach) for score in scores]
+    with localcontext(prec=60):
+        weights = [(Decimal(one.numerator) / Decimal(one.denominator)).exp() for one in exponents]
+        return [one / sum(weights) for one in weights]
+
+
+QUERIES = [[1, 0, 0], [1, 1, 0], [1, 1, 1], [-1, 0, 2], [0, 1, 0]]
+TABLES = [list(one) for one in product(range(4), repeat=3) if sum(one) == 3]
+
+
+@pytest.mark.parametrize("history", [[3], [3, 3, 5], [3, 1, -2, 0, 4]], ids=["first", "second", "third"])
+def test_the_law_of_a_choice_is_that_of_exact_scores_and_neighbours_differ_by_no_more_than_it_costs(
+    history: list[int],
+) -> None:
+    """All tables of three rows and three cells, in each round: rationals, and a race that is drawn from them."""
+    made = strategy.MultiplicativeWeights(
+        strategy.matrix(QUERIES), epsilon=Fraction(9, 2), neighbors="change-one", total=3, rounds=3
+    )
+    each, model, draws = Fraction(3, 4), made._model(history).tolist(), 4_000
+    laws = {tuple(counts): chances(QUERIES, counts, model, each) for counts in TABLES}
+    for counts in TABLES:
+        exact = laws[tuple(counts)]
+        np.testing.assert_allclose(
+            made.chooser.probabilities(made._scores(counts, history)), [float(one) for one in exact], rtol=1e-9
+        )
+    drawn = np.bincount(made.chooser.simulate(made._scores([3, 0, 0], history), draws), minlength=len(QUERIES))
+    for seen, chance in zip(drawn.tolist(), laws[3, 0, 0], strict=True):
+        # 15 comparisons in all, each with a false alarm below 1e-7
+        assert abs(seen - draws * float(chance)) <= 5.4 * math.sqrt(draws * float(chance * (1 - chance))) + 1
+    largest = Decimal(0)
+    for one, other in product(TABLES, repeat=2):
+        if sum(map(abs, (a - b for a, b in zip(one, other, strict=True)))) == 2:  # one row is in another cell
+            largest = max(largest, *(a / b for a, b in zip(laws[tuple(one)], laws[tuple(other)], strict=True)))
+    assert Decimal("0.2") < largest.ln() <= Decimal("0.75")
 
 
 def test_the_model_fits_what_was_measured() -> None:
