@@ -990,6 +990,7 @@ OWN: dict[str, tuple[Make, ...]] = {
     "Ranges.count.high": (lambda: 30,),
     "Ranges.prefix.high": (lambda: 30,),
     **{f"Ranges.difference.{name}": (lambda: (3, 30),) for name in ("one", "other")},
+    **{f"Marginals.difference.{name}": (lambda: {"ward": "A"},) for name in ("one", "other")},
     **{f"Session.{method}.norm": (lambda: 2, lambda: ("L1", 2)) for method in ("regress", "plan_regress")},
     "Regression.predict.rows": (lambda: {"ward": ["A"]},),
     **{

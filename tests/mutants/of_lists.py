@@ -14,6 +14,13 @@ SHARED = "unit/planner/test_shared_counts.py"
 TOGETHER = "laws/test_shared_count_sensitivity.py"
 MUTANTS: list[Mutant] = [
     *of(
+        "strategy.covariances:SubspaceCovariance.between",
+        DIFFERENCES,
+        ("(first[axis] == second[axis]) - 1 / size", "1 - 1 / size"),
+        ("size ** (1 - (axis in first) - (axis in second))", "size ** (1 - (axis in first))"),
+    ),
+    *of("strategy.reconstruction:difference_of_counts", DIFFERENCES, ("2 * covariance.between(one, other)", "0.0")),
+    *of(
         "planner.shared_counts:_measured",
         TOGETHER,
         ("sensitivity_of(total, scan)", "sensitivity_of(sums[0], scan)"),

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from fractions import Fraction as F
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -141,3 +144,127 @@ def test_ends_inside_bins_widen_a_difference() -> None:
             rough.difference(pair, (0, 9))  # type: ignore[arg-type]
         with pytest.raises(privet.RequestError, match=words):
             rough.difference((0, 9), pair)  # type: ignore[arg-type]
+
+
+MANY = ["ward", "sex", "band"]
+KINDS = {"pure": privet.Pure(epsilon=1000), "zcdp": privet.Zcdp(rho=1000)}
+PAIRS: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({"ward": "a"}, {"ward": "b"}),
+    ({"ward": "a", "sex": "f"}, {"ward": "a"}),
+    ({"ward": "a", "sex": "f"}, {"sex": "m", "band": 3}),
+    ({"band": 1}, {}),
+    ({"ward": "c", "band": 0}, {"band": 0, "ward": "c"}),
+]
+
+
+def crossed(kind: str, **facts: Any) -> privet.Marginals:
+    """Return counts by pairs of three columns, of 600 rows."""
+    rows = {
+        "ward": [("a", "b", "c")[(row * row) % 3] for row in range(600)],
+        "sex": ["fm"[row % 2] for row in range(600)],
+        "band": [row % 5 for row in range(600)],
+    }
+    columns = {
+        "ward": privet.category(["a", "b", "c"]),
+        "sex": privet.category(["f", "m"]),
+        "band": privet.integer(0, 4),
+    }
+    table = privet.Table(pa.table(rows), unit=privet.Rows(), columns=columns, **facts)
+    session = privet.Session({"t": table}, budget=KINDS[kind])
+    price: Any = {"epsilon": 1} if kind == "pure" else {"rho": F(1, 10)}
+    return session.marginals("t", MANY, ways=2, **price)
+
+
+def coefficients(found: privet.Marginals, given: dict[str, Any]) -> np.ndarray:
+    """Return 1 for each cell of the whole table that has these values."""
+    shape = found.measure.strategy.shape
+    marked = np.zeros(shape)
+    places: list[Any] = [slice(None)] * len(shape)
+    for name, value in given.items():
+        at = found.names.index(name)
+        places[found.axes[at]] = found.values[at].index(value)
+    marked[tuple(places)] = 1
+    return marked.ravel()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("one", "other"), PAIRS)
+def test_a_difference_of_marginals_has_the_variance_of_its_coefficients(
+    kind: str, one: dict[str, Any], other: dict[str, Any]
+) -> None:
+    found = crossed(kind)
+    row = coefficients(found, one) - coefficients(found, other)
+    exact = float(found._reconstruction.covariance.of_rows(row[None])[0])
+    made = found.difference(one, other)
+    assert made.standard_error == pytest.approx(math.sqrt(max(exact, 0.0)), rel=1e-6, abs=1e-6)
+    values = [found.counts(*each).to_dict() for each in (one, other)]
+    counts = [
+        next(
+            n
+            for n, *keys in zip(table["n"], *(table[name] for name in each), strict=True)
+            if keys == list(each.values())
+        )
+        for table, each in zip(values, (one, other), strict=True)
+    ]
+    assert made.value == pytest.approx(counts[0] - counts[1], abs=1e-6)
+    assert made.low <= made.value <= made.high
+    wide = found.difference(one, other, confidence=0.99)
+    assert wide.high - wide.low >= made.high - made.low
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_intervals_of_differences_of_marginals_cover(kind: str) -> None:
+    found = crossed(kind)
+    one, other = PAIRS[2]
+    truth = sum(1 for row in range(600) if (row * row) % 3 == 0 and row % 2 == 0) - sum(
+        1 for row in range(600) if row % 2 == 1 and row % 5 == 3
+    )
+    counts = np.zeros(found.measure.strategy.shape, dtype=np.int64)
+    for row in range(600):
+        cell = {"ward": (row * row) % 3, "sex": row % 2, "band": row % 5}
+        at = [0, 0, 0]
+        for place, name in enumerate(found.names):
+            at[found.axes[place]] = found.values[place].index(
+                {"ward": "abc"[cell["ward"]], "sex": "fm"[cell["sex"]], "band": cell["band"]}[name]
+            )
+        counts[tuple(at)] += 1
+    draws, missed = (2_000 if kind == "zcdp" else 200), 0
+    for _ in range(draws):
+        released = replace(found, released=tuple(found.measure.draw_integers(counts.ravel().tolist())))
+        made = released.difference(one, other)
+        missed += not made.low <= truth <= made.high
+    # false alarms below 1e-6: 5 standard errors of 5%; Laplace intervals may cover a little more
+    assert missed <= draws * 0.05 + 5 * math.sqrt(draws * 0.05 * 0.95)
+    assert missed >= draws * (0.05 if kind == "zcdp" else 0.03) - 5 * math.sqrt(draws * 0.05 * 0.95)
+
+
+def test_a_known_total_takes_its_noise_out_of_differences() -> None:
+    found = replace(crossed("zcdp", neighbors="change-one", units=600), total=600)
+    assert found.difference({}, {}).standard_error == 0
+    apart = found.difference({"ward": "a"}, {})
+    assert apart.standard_error == pytest.approx(found.counts("ward").to_dict()["n_error"][0])
+    assert apart.value == pytest.approx(found.counts("ward").to_dict()["n"][0] - 600, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("one", "says"),
+    [
+        ({"ward": "z"}, "declared value of ward"),
+        ({"ward": None}, "declared value of ward"),
+        ({"band": True}, "declared value of band"),
+        ({"band": 1.0}, "declared value of band"),
+        ({"floor": "a"}, "floor"),
+        ({7: "a"}, "names of columns"),
+        ("ward", "a value for each"),
+        (None, "a value for each"),
+        ({"ward": "a", "sex": "f", "band": 1}, "measured together"),
+    ],
+)
+def test_a_difference_of_what_is_not_declared_or_not_measured_is_refused(one: Any, says: str) -> None:
+    found = crossed("zcdp")
+    with pytest.raises(privet.RequestError, match=says):
+        found.difference(one, {"ward": "a"})
+    with pytest.raises(privet.RequestError, match=says):
+        found.difference({"ward": "a"}, one)
+    with pytest.raises(privet.RequestError, match="confidence"):
+        found.difference({}, {}, confidence=1)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from privet.answer import CrossTab, Series
 from privet.core.errors import BadParameter, RequestError, UnknownName, raise_alone
+from privet.core.estimate import Estimate
 from privet.core.given import optional_package, set_fields
 from privet.core.numbers import Number, open_probability
 from privet.core.schema import Key
@@ -200,6 +201,64 @@ class Marginals(ReleasedCounts):
         return CountTable(
             (*keys, self._series(self._count_name(columns), found, self._order(axes))), level, self._notes(level)
         )
+
+    def difference(self, one: Mapping[str, Key], other: Mapping[str, Key], *, confidence: Number = 0.95) -> Estimate:
+        """Return how many more rows have the values of one than those of another, which may be of other columns.
+
+        Counts of one release share their noise: the interval is that of the difference itself, which may be much
+        narrower than the two counts' own, or wider.
+
+        Args:
+            one: a declared value for some of the columns that were measured together; none for all rows.
+            other: the same for the rows that are subtracted.
+            confidence: the confidence level of the interval.
+
+        Raises:
+            RequestError: if columns were not measured together, or a value is not declared.
+
+        Example:
+            >>> found = session.marginals("visits", ["ward", "age"], epsilon=1)
+            >>> found.difference({"ward": "heart"}, {"ward": "heart"}).standard_error
+            0.0
+        """
+        from privet.strategy.covariances import NotMeasured
+        from privet.strategy.reconstruction import difference_of_counts
+
+        level = float(open_probability(confidence, "confidence"))
+        places = [self._places_of(given, name) for given, name in ((one, "one"), (other, "other"))]
+        try:
+            found = difference_of_counts(self._reconstruction, places[0], places[1], level)
+        except NotMeasured:
+            measured = "; ".join(", ".join(columns) for columns in self.asked)
+            raise_alone(
+                RequestError(
+                    f"each of the two counts is by columns that were measured together; these were, and any part of "
+                    f"them: {measured}"
+                )
+            )
+        low, value, high = (float(column[0]) for column in (found.low, found.plain, found.high))
+        return Estimate(
+            value=float(round(value)) if self.whole else value,
+            low=low,
+            high=high,
+            confidence=level,
+            standard_error=float(found.deviations[0]),
+            covers="the noise, not what bounding removes" if self.may_be_low else "the noise",
+        )
+
+    def _places_of(self, given: object, parameter: str) -> dict[int, int]:
+        """Return where declared values are, by the attributes of the strategy."""
+        if not isinstance(given, Mapping):
+            example = f"{{{self.names[0]!r}: {self.values[0][0]!r}}}"
+            raise BadParameter(parameter, type(given).__name__, f"a value for each of some columns, such as {example}")
+        found = {}
+        for name, value in given.items():
+            place = self._place(name)
+            known = [at for at, key in enumerate(self.values[place]) if type(key) is type(value) and key == value]
+            if not known:
+                raise BadParameter(parameter, value, f"a declared value of {name}")
+            found[self.axes[place]] = known[0]
+        return found
 
     def _order(self, axes: Sequence[int]) -> Any:
         """Return where each cell is among those of the strategy's order, for cells in the order of these axes."""

@@ -242,6 +242,28 @@ class SubspaceCovariance(CellCovariance):
             found += self.values[inner] * share
         return found * rest
 
+    def between(self, one: Mapping[int, int], other: Mapping[int, int]) -> float:
+        """Return the covariance of two counts, each of the rows that have some values: places, by their attributes.
+
+        With x = [one = other] - 1/n for an attribute that both have, the projection for A takes the product of x over
+        A, and of all other attributes that of n times 1/n for each of the two that has it.
+        """
+        given = [{axis: place for axis, place in each.items() if self.shape[axis] > 1} for each in (one, other)]
+        for each in given:
+            if any(inner not in self.values for inner in subsets_of(tuple(sorted(each)))):
+                raise NotMeasured(f"the marginal on attributes {tuple(sorted(each))}")
+        first, second = given
+        found = 0.0
+        for inner in subsets_of(tuple(sorted(first.keys() & second.keys()))):
+            term = self.values[inner]
+            for axis, size in enumerate(self.shape):
+                if axis in inner:
+                    term *= (first[axis] == second[axis]) - 1 / size
+                else:
+                    term *= size ** (1 - (axis in first) - (axis in second))
+            found += term
+        return found
+
     def of_marginals(self, workload: MarginalWorkload) -> Floats:
         self.check_shape(workload)
         check_held(workload.queries, "the list of answers")

@@ -7,9 +7,10 @@ estimate: an interval is that estimate's, cut to what is known; a constrained es
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,17 @@ from .laplace_sums import noise_terms, shares_of, sum_widths
 from .measured import StrategyMeasure
 from .residuals import MarginalStrategy, ResidualStrategy, marginal_from
 from .strategies import Strategy
-from .workloads import Axes, Floats, MarginalWorkload, ProductWorkload, RangeWorkload, Workload, check_held, total
+from .workloads import (
+    Axes,
+    Floats,
+    MarginalWorkload,
+    MatrixWorkload,
+    ProductWorkload,
+    RangeWorkload,
+    Workload,
+    check_held,
+    total,
+)
 
 _COLUMNS = ("values", "low", "high", "plain", "deviations")
 
@@ -207,10 +218,15 @@ class Reconstruction:
         if self.strategy.measure == "gaussian":
             return wide
         found = shares_of(workload, self.strategy, self._terms)
+        return self._half_step(level) + (wide if found is None else sum_widths(level, *found))
+
+    def _half_step(self, level: float) -> float:
+        """Return half a step of the grid of Laplace noise in the deviations of its narrowest; 0 for other noise."""
+        if self.strategy.measure == "gaussian":
+            return 0.0
         variances = self.measure.variances * 4.0**self.measure.shift  # in squared steps
         often = float(variances.sum()) > 1 - level  # integer noise is not 0 with at most its variance as probability
-        step = 0.5 / math.sqrt(float(variances.min())) if often else 0.0
-        return step + (wide if found is None else sum_widths(level, *found))
+        return 0.5 / math.sqrt(float(variances.min())) if often else 0.0
 
     @cached_property
     def _terms(self) -> Floats | None:
@@ -289,6 +305,59 @@ class Reconstruction:
             isinstance(self.covariance, SubspaceCovariance)
             and tuple(axis for axis, size in enumerate(self.strategy.shape) if size > 1) in self.covariance.values
         )
+
+
+def difference_of_counts(
+    found: Reconstruction, one: Mapping[int, int], other: Mapping[int, int], level: float
+) -> Answers:
+    """Return how many more rows have some values than others, each given by its place, by attributes.
+
+    Guarantee: as for `Reconstruction.answers`: the variance is that of the difference itself, from the covariance of
+    both counts.
+    """
+    covariance, sizes = found.covariance, found.strategy.shape
+    if not isinstance(covariance, SubspaceCovariance):
+        row = _marked(sizes, one) - _marked(sizes, other)
+        none = np.zeros(1)
+        if not row.any():
+            return _answers(none, none, none, level)
+        return found.answers(_RowOfTable(row[None], sizes), confidence=level)
+    if found.total is not None and () in covariance.values:
+        covariance = replace(covariance, values={**covariance.values, (): 0.0})
+    own = covariance.between(one, one) + covariance.between(other, other)
+    deviation = np.sqrt(np.maximum([own - 2 * covariance.between(one, other)], 0.0))
+    counts = []
+    for each in (one, other):
+        axes = tuple(sorted(axis for axis in each if sizes[axis] > 1))
+        counts.append(marginal_from(found.residuals, sizes, axes)[tuple(each[axis] for axis in axes)])
+    half = deviation * (half_widths(level, found.strategy.measure) + found._half_step(level))
+    return _answers(np.array([counts[0] - counts[1]]), half, deviation, level)
+
+
+@dataclass(frozen=True, eq=False)
+class _RowOfTable(MatrixWorkload):
+    """One linear combination of the cells of several attributes."""
+
+    sizes: tuple[int, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:  # type: ignore[override]  # read only
+        return self.sizes
+
+    def answers(self, counts: Any) -> Floats:
+        return np.asarray(self.matrix @ self._read(counts).ravel())
+
+
+def _answers(values: Floats, half: Floats, deviations: Floats, level: float) -> Answers:
+    return Answers(values, values - half, values + half, values, deviations, level)
+
+
+def _marked(shape: tuple[int, ...], places: Mapping[int, int]) -> Floats:
+    """Return 1 for every cell that has the values at some places, and 0 for the others."""
+    check_held(math.prod(shape))
+    found = np.zeros(shape)
+    found[tuple(places.get(axis, slice(None)) for axis in range(len(shape)))] = 1.0
+    return found.ravel()
 
 
 def total_of(shape: tuple[int, ...]) -> ProductWorkload:
