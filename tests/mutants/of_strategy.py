@@ -152,7 +152,7 @@ MUTANTS: list[Mutant] = [
     ),
     *of("strategy.laplace_sums:_shares", SUMS, ("squares.max(axis=1) / total", "squares.mean(axis=1) / total")),
     *of(
-        "strategy.reconstruction:Reconstruction._widths",
+        "strategy.reconstruction:Reconstruction._half_step",
         SUMS,
         ("0.5 / math.sqrt(float(variances.min())) if often else 0.0", "0.0"),
     ),
