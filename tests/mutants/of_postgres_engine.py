@@ -77,6 +77,6 @@ MUTANTS: list[Mutant] = [
     *of(
         "config.engine_kinds:PracticeEngine.check",
         COMMANDS,
-        ("write_scan(scan, self._tables, self._relations, 0, POSTGRES)", ""),
+        ("write_scan(scan, self._tables, self._relations, 0, self._asked_of)", ""),
     ),
 ]

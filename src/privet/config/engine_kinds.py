@@ -12,10 +12,12 @@ from privet.core.relation import Relation
 from privet.core.scan import Scan, SealedSums
 from privet.core.schema import Table
 from privet.engines.dialects.postgres import POSTGRES
+from privet.engines.dialects.spark import SPARK
 from privet.engines.duckdb.engine import DuckDB
 from privet.engines.duckdb.inspection import Inspected, inspect
 from privet.engines.postgres.custodian_look import inspect_tables
 from privet.engines.postgres.reader_address import SCANS, Postgres
+from privet.engines.scan_sql.dialect import Dialect
 from privet.engines.scan_sql.row_values import Excess
 from privet.engines.scan_sql.statement import write_scan
 from privet.engines.spark.cluster import Spark
@@ -81,16 +83,20 @@ def _postgres(tables: Tables, limits: EngineLimits) -> OpenedEngine:
 
 
 class PracticeEngine(DuckDB):
-    """DuckDB over made-up rows, which refuses what PostgreSQL lacks: no server is needed for practice."""
+    """DuckDB over made-up rows, which refuses what another engine lacks: no server is needed for practice."""
+
+    def __init__(self, tables: Tables, *, dialect: Dialect, **limits: Any) -> None:
+        super().__init__(tables, **limits)
+        self._asked_of = dialect
 
     def check(self, scan: Scan) -> None:
         """Raise a `RequestError` where either engine cannot run a scan."""
-        write_scan(scan, self._tables, self._relations, 0, POSTGRES)
+        write_scan(scan, self._tables, self._relations, 0, self._asked_of)
         super().check(scan)
 
 
-def _practised(tables: Tables, limits: EngineLimits) -> OpenedEngine:
-    return PracticeEngine(tables, timeout=limits.timeout)
+def _practised_as(dialect: Dialect) -> Callable[[Tables, EngineLimits], OpenedEngine]:
+    return lambda tables, limits: PracticeEngine(tables, dialect=dialect, timeout=limits.timeout)
 
 
 def _looked_at(tables: Tables, limits: EngineLimits) -> Mapping[str, Inspected]:
@@ -108,8 +114,8 @@ def _inspected_by_spark(tables: Tables, limits: EngineLimits) -> Mapping[str, In
 
 ENGINES: Mapping[str, EngineKind] = {
     "duckdb": EngineKind(_duckdb, _inspected),
-    "postgres": EngineKind(_postgres, _looked_at, _practised),
-    "spark": EngineKind(_spark, _inspected_by_spark),
+    "postgres": EngineKind(_postgres, _looked_at, _practised_as(POSTGRES)),
+    "spark": EngineKind(_spark, _inspected_by_spark, _practised_as(SPARK)),
 }
 """Every kind of engine, by the word for it."""
 

@@ -6,12 +6,16 @@ import datetime
 import re
 from dataclasses import dataclass, field
 from fractions import Fraction
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+import privet
+from privet.config.engine_kinds import PracticeEngine
 from privet.core import schema
 from privet.core.errors import BadParameter, EngineError, RequestError, Unsupported
 from privet.core.expression import Call, ColumnRef, Literal
@@ -348,3 +352,37 @@ def test_no_one_pays_for_a_scan_of_a_spark_that_died(monkeypatch: pytest.MonkeyP
     asked = len(session.asked)
     engine.check(scan)
     assert len(session.asked) == asked
+
+
+TOML = """
+[engine]
+kind = "spark"
+remote = "sc://cluster.example"
+
+[budget]
+epsilon = 20
+delta = 1e-6
+
+[tables.visits]
+source = { spark = "lake.clinic.visits" }
+unit = "who"
+contribution = { groups = 3, rows = 2 }
+
+[tables.visits.columns]
+who = "integer"
+pay = { kind = "number", low = 0, high = 10 }
+"""
+
+
+def test_practice_needs_no_cluster_and_refuses_what_spark_lacks(tmp_path: Path) -> None:
+    """Made-up rows are in files here, which a cluster elsewhere could not read."""
+    (tmp_path / "privet.toml").write_text(TOML, encoding="utf-8")
+    with privet.practice(tmp_path / "privet.toml") as session:
+        assert session.ask("SELECT COUNT(*) AS n FROM visits", epsilon=1).value is not None
+
+    columns = {"who": schema.integer()}
+    stored = pa.table({"who": [1]})
+    rows = Table(stored, unit=Person("who"), columns=columns, contribution=schema.Contribution(groups=1, rows=1))
+    huge = Scan("t", rows.schema, None, (), (COUNT,), Norm(2, 10**18, 30))
+    with PracticeEngine({"t": rows}, dialect=SPARK) as engine, pytest.raises(Unsupported, match="divides"):
+        engine.check(huge)
