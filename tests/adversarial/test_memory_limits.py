@@ -130,7 +130,7 @@ def test_the_folder_goes_away_after_a_failure_too(many: Path) -> None:
 def test_several_scans_share_the_limit(many: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("privet.engines.duckdb.engine.secrets.randbits", lambda bits: 99)
     facts = table(many).schema
-    with DuckDB({"t": table(many)}, memory_limit="60MB", threads=2, scans=3, parts=4) as engine:
+    with DuckDB({"t": table(many)}, memory_limit="160MB", threads=2, scans=3, parts=4) as engine:
         with ThreadPoolExecutor(3) as threads:
             found = [one.result() for one in [threads.submit(engine.scan, scan(facts)) for _ in range(3)]]
         assert found[0]._groups == found[1]._groups == found[2]._groups

@@ -147,6 +147,7 @@ def walk(world: Served, noise: FixedNoise) -> dict[str, Any]:
     answers = [one["id"] for one in world.call("{d}/answers").json["answers"]]
     assert len(answers) == len(BODIES) + len(MORE)
     for identifier in answers[:2]:
+        world.call("{d}/saved", {"name": f"kept {identifier[:4]}", "answer": identifier})
         world.call("{d}/shared", {"answer": identifier, "account": "ben"})
         world.call("{d}/shared", {"answer": identifier, "account": "ana"}, who="ben")
     digests = [one["digest"] for one in world.call("{d}/history").json["charges"]]
@@ -157,6 +158,7 @@ def walk(world: Served, noise: FixedNoise) -> dict[str, Any]:
         "digest": [*digests, "0" * 64],
         "entry": [*range(40)],
         "share": [1, 2, 9],
+        "saved": [1, 9],
         "format": ["csv", "arrow", "json", "x"],
     }
     bodies = {f"/{name}": {"epsilon": 0.25, **body} for name, body in BODIES.items()}

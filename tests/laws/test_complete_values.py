@@ -45,7 +45,7 @@ from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.duckdb import engine as engine_module
 from privet.engines.duckdb.engine import DuckDB
 from privet.engines.scan_sql.statement import write_scan
-from privet.mechanisms import Gaussian, Laplace, OptimalKeys
+from privet.mechanisms import Gaussian, Laplace, OptimalKeys, Tulap
 from privet.planner.contributions import largest_limit, with_limit
 from privet.planner.make import make_plan
 from privet.planner.matrix import MatrixMeasure
@@ -53,6 +53,7 @@ from privet.planner.measures import BoundsMeasure, KeyRule, Measure, SumMeasure
 from privet.planner.moments import MomentMeasure
 from privet.planner.plan import Pass, Plan, Spend
 from privet.planner.stability import sensitivity_of, shift_of
+from privet.planner.tulap_counts import TulapMeasure
 from privet.planner.verify import verify
 from privet.query.sql.parse import parse
 from privet.release import public_cells
@@ -202,6 +203,8 @@ def samples() -> dict[type, Any]:
     found[Products] = Products(((0, 0), (0, 1)), RowNorm(1, 4, 1, 20))
     found[RowNorm] = found[Products].norm
     found[MomentMeasure] = MomentMeasure("laplace", (Fraction(1), Fraction(2)), Fraction(1), 0)
+    found[Tulap] = Tulap(epsilon=1, delta=Fraction(1, 100))
+    found[TulapMeasure] = TulapMeasure(found[Tulap])
     found[KeyRule] = KeyRule(OptimalKeys(epsilon=1, delta=Fraction(1, 100), keys=2))
     found.setdefault(OptimalKeys, found[KeyRule].mechanism)
     return found
