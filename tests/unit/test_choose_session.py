@@ -146,6 +146,18 @@ def test_draws_follow_the_odds() -> None:
         assert abs(found[place] - draws * chance) < 5.5 * math.sqrt(draws * chance * (1 - chance)) + 1
 
 
+def test_a_choice_that_the_engine_cannot_run_is_refused_before_the_charge(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(scan: Any) -> None:
+        raise RequestError("this engine has no such function")
+
+    with auction() as session:
+        left = session.remaining()
+        monkeypatch.setattr(session._executor.engine, "check", refuse)
+        with pytest.raises(RequestError, match="no such function"):
+            session.choose([1, 2, 3, 4], REVENUE, epsilon=1)
+        assert session.remaining() == left
+
+
 def test_a_choice_is_charged_once_and_stored() -> None:
     with auction() as session:
         first = session.choose([1, 2, 3, 4], REVENUE, epsilon=1)

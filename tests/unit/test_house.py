@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from pathlib import Path
 
@@ -39,6 +40,11 @@ def test_lines_of_code_are_neither_blank_nor_comments_nor_docstrings() -> None:
     assert house.code_lines("# nothing\n\n") == 0
 
 
+def test_the_classes_that_a_check_asks_for_are_named() -> None:
+    checks = [ast.parse(one, mode="eval").body for one in ("isinstance(x, Plan)", "isinstance(x, (str, Plan | int))")]
+    assert [house.named(one) for one in checks if isinstance(one, ast.Call)] == [{"Plan"}, {"str", "Plan", "int"}]
+
+
 def test_names_that_come_twice_are_found_once_each() -> None:
     assert house.repeated(["a", "b", "a", "c", "a", "b"]) == ["a", "b"]
 
@@ -61,6 +67,7 @@ def test_static_figures_are_of_the_source_that_is_imported() -> None:
     assert mean == figures["lines of code"] / figures["files in src"]
     assert figures["lines of code per file, median"] < 2 * mean
     assert figures["isinstance per 1,000 lines"] == 1000 * figures["isinstance in src"] / figures["lines of code"]
+    assert 0 < figures["isinstance of our own classes"] < figures["isinstance in src"]
     assert not any("testing" in path.relative_to(house.SOURCE).parts[0] for path in house.source_files())
 
 
