@@ -6,6 +6,7 @@ from mutant import of
 
 DBAPI = "unit/dbapi/test_database_api.py"
 PAGES = "unit/server/test_pages.py"
+ATTACKS = "adversarial/test_page_attacks.py"
 AFTER = "unit/ledger/test_remaining_after.py"
 
 MUTANTS = [
@@ -31,6 +32,23 @@ MUTANTS = [
         PAGES,
         ("found is None or found.digest != request.path_params['digest']", "found is None"),
     ),
+    *of("server.pages.svg_charts:draw_lines", PAGES, ("sorted(points, key=lambda one: one.place or 0)", "[]")),
+    *of("server.pages.analyst_pages:_touched", PAGES, ("session._executor.touched(_steps(plan))", "None")),
+    *of(
+        "server.saved_questions:save_question",
+        PAGES,
+        ("call.state.accounts.asked(str(answer), call.identity.name)", "call.state.accounts.asked(str(answer), 'ana')"),
+    ),
+    *of("server.saved_questions:list_saved", PAGES, ("call.identity.name", "'ana'")),
+    *of("server.saved_questions:forget_saved", PAGES, ("call.identity.name", "'ana'")),
+    *of(
+        "server.pages.set_up_pages:_declared",
+        PAGES,
+        ("if not _NUMBER.fullmatch(low) or not _NUMBER.fullmatch(high):\n    ...", "if False:\n    ..."),
+    ),
+    *of("server.pages.page_serving:wants_page", PAGES, ("request.url.path.startswith('/v1/')", "False")),
+    *of("server.browser_login:CookieSigner.check_own_page", ATTACKS, ("origin != own", "False")),
+    *of("server.results_formats:_cell", ATTACKS, ("value.startswith(_FORMULA)", "False")),
     *of(
         "ledger.bookkeeping:Bookkeeping.remaining_after",
         AFTER,

@@ -520,6 +520,7 @@ def test_spending_on_several_days_is_a_line_for_each_name() -> None:
     paid = [(f"who {n}", f"2026-01-0{day}", 1.0) for n in range(9) for day in (1, 3)]
     drawn = _drawn(paid, "by <b>")
     assert drawn.count("<polyline") == 6
+    assert 'points=""' not in drawn
     assert "all others" in drawn
     assert "<b>" not in drawn
     assert "2026-01-03" in drawn
