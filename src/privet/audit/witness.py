@@ -1,4 +1,4 @@
-"""Looks for the event that tells two neighbours apart best: on some of the releases, for use on the others."""
+"""Looks for the event that distinguishes two neighbours best: on some of the releases, for use on the others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 _LABELS = 4096
-"""Outputs that differ in at most this many ways are told apart by name; more are put into bins."""
+"""Outputs that differ in at most this many ways are distinguished by name; more are put into bins."""
 _BINS = 256
 _ATOMS, _SEEN = 512, 8
 """Numbers among many others that have a bin of their own: this many, each seen so often."""
@@ -201,7 +201,7 @@ class _Weighed:
 
 
 def _weights(p: Floats, q: Floats) -> _Weighed | None:
-    """Return the weighted sum that tells the two apart best where noise is shared between coordinates (Fisher's)."""
+    """Return the weighted sum that distinguishes the two best where noise is shared between coordinates (Fisher's)."""
     if p.shape[1] > _WEIGHED or len(p) < 2:
         return None
     both = np.concatenate([p, q])

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Pair(Protocol):
-    """Two distributions, known by how well they can be told apart.
+    """Two distributions, known by how well they can be distinguished.
 
     Both methods take an array of non-negative epsilons and return, entry by entry, an upper bound on the
     divergence that is accurate to a relative error of about 1e-12, tails included. A negative epsilon follows

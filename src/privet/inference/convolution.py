@@ -15,7 +15,7 @@ _KEPT = 4
 """This many Laplace noises, the largest, keep their law; the smaller ones beside them are nearly normal together."""
 
 _APART = 1e-3
-"""Scales are told apart by this part at least, by making the larger one larger: partial fractions need that."""
+"""Scales are distinguished by this part at least, by making the larger one larger: partial fractions need that."""
 
 _SMALL = 1e-5
 """Noise below this part of the largest is taken as normal noise of the same variance."""

@@ -133,7 +133,7 @@ class Charged:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What is public about the plan, as plain data; nothing where nothing was told."""
+        """What is public about the plan, as plain data; nothing where nothing is known."""
         if self.facts_text is None:
             return {}
         try:

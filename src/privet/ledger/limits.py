@@ -109,7 +109,7 @@ def read_labels(versions: object) -> tuple[tuple[str, str], ...]:
 
 
 def read_facts(value: object) -> str | None:
-    """Return what is public about a plan as the text of a JSON object; None where nothing is told."""
+    """Return what is public about a plan as the text of a JSON object; None where there is nothing."""
     if value is None:
         return None
     try:

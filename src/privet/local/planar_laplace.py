@@ -41,7 +41,7 @@ _HALF = 4
 
 @dataclass(frozen=True, repr=False, eq=False, init=False)
 class PlanarLaplace(Randomizer):
-    """Randomise a place, such that places near each other can hardly be told apart (geo-indistinguishability).
+    """Randomise a place, such that places near each other can hardly be distinguished (geo-indistinguishability).
 
     Places are (x, y) in metres on a plane that everyone knows, within a declared box; those outside count as its
     nearest point. With a `MapProjection` in the place of a box, they are (latitude, longitude) in degrees, and the

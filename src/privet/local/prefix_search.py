@@ -126,7 +126,7 @@ class PrefixTallies:
         return found
 
     def _without(self, level: int, supports: Floats, states: Words, shares: Floats) -> Floats:
-        """Return supports as if nobody had these prefixes, and everybody who has them were spread over all buckets."""
+        """Return supports as if no one had these prefixes, and all who have them were spread over all buckets."""
         slope = (self.p - self.q) * self.buckets / (self.buckets - 1)  # from one bucket to all others
         left = supports.copy()
         for place, size in enumerate(self.sizes[self._of(level)].tolist()):

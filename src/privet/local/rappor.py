@@ -63,7 +63,7 @@ class Rappor(FrequencyOracle):
         survey: a name; reports to a survey of another name are not accepted.
 
     Raises:
-        BadParameter: if a number is out of range, or the values cannot be told apart by these bits and cohorts.
+        BadParameter: if a number is out of range, or the values cannot be distinguished by these bits and cohorts.
 
     Example:
         >>> oracle = local.Rappor(100, flip=0.5, ones=0.75, zeros=0.5, hashes=2, bits=32, cohorts=8)

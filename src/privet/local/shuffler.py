@@ -1,4 +1,4 @@
-"""A shuffler between people and a server: it removes repeats, strips what tells senders apart, permutes, forwards.
+"""A shuffler between people and a server: it removes repeats, strips what distinguishes senders, permutes, forwards.
 
 It is trusted not to link reports to senders and to forward only batches that are large enough; not with answers, as
 each report protects its answer by itself.
@@ -26,7 +26,7 @@ _WIRE = (Reports, bytes, str)
 
 
 class Shuffler:
-    """Collects reports until there are enough, and forwards them in a random order without what tells senders apart.
+    """Collects reports until there are enough, and forwards them in a random order without what distinguishes senders.
 
     Times, addresses and the order of arrival are never taken; all reports of an oracle have one length. Identifiers are
     used to remove repeats, across all batches, and replaced by new ones; only the reports of hashing oracles keep

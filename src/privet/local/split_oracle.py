@@ -24,7 +24,7 @@ class SplitOracle(Randomizer):
     """Oracles of which each person reports to one.
 
     Guarantee: epsilon-DP for each person by themselves, with the largest epsilon of the parts: which part a person
-    answers does not depend on the answers, and nobody answers two.
+    answers does not depend on the answers, and no person answers two.
     """
 
     @property

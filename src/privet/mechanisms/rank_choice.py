@@ -176,7 +176,7 @@ def _within(values: Places | NDArray[np.bool_], sizes: Places) -> Places:
 REACH = 48
 """Nothing counts as further off than this many times 1 / rate: 2**62 places there weigh less than one that is right.
 
-So what lies there need not be told apart, in the draw or by the engine.
+So what lies there need not be distinguished, in the draw or by the engine.
 """
 
 ROOM = 60

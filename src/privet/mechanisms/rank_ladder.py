@@ -320,7 +320,7 @@ class QuantileLadder(Mechanism):
 
     @cached_property
     def _far(self) -> int:
-        """Ranks by which a rung clears are told apart up to this many, either way."""
+        """Ranks by which a rung clears are distinguished up to this many, either way."""
         return self.reach + -(-self.slack // self.unit) + 2
 
     def root(self, share: Fraction, total: int) -> int:

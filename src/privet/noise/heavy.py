@@ -8,7 +8,7 @@ about the one that is kept; only a draw of more than some 2**60 steps, or next t
 Many draws are the same points, and doubles decide those that lie further from an edge than their error. Lanes with
 u or v below 2**-20 are left out; in the others each is known to 2**-64 + 2**-53 of itself, less than 2**-43, a power of
 at most 130 of them to less than 2**-35, and a double below 2**-900 decides nothing, so that underflow does not matter:
-sides of an inequality that differ by 2**-33 of their sum are told apart. scale * v / u is known to 2**-41 of itself.
+sides of an inequality that differ by 2**-33 of their sum are distinguished. scale * v / u is known to 2**-41 of itself.
 """
 
 from __future__ import annotations

@@ -203,7 +203,7 @@ def is_among(source: PrivateRows, others: Others, pairs: Pairs) -> tuple[Private
     rest = tuple(one for one in pairs if one not in owned)
     both = replace(others, equal=(*others.equal, *owned))
     met, found = is_among(source, both, rest) if rest else exists(source, both)
-    known = [ColumnRef(name) for name in unit_columns(source.schema.unit)]  # a row of nobody is dropped
+    known = [ColumnRef(name) for name in unit_columns(source.schema.unit)]  # a row without a unit is dropped
     unknown = [call("is_null", mine) for mine, _ in owned if mine not in known]
     return met, found if not unknown else call("case", found, Literal(True), _any(unknown), Literal(None), found)
 
@@ -232,7 +232,7 @@ def _may_be_null(theirs: Expression, rows: PrivateRows) -> bool:
     place = None if theirs.column is None else origin(rows.table, theirs.column)
     link = None if place is None else rows.tables[place[0]].link
     if theirs in units or (place is not None and link is not None and place[1] == link.via):
-        return False  # a row of nobody is dropped
+        return False  # a row without a unit is dropped
     asked = call("not", call("is_null", theirs))
     return typed(theirs, rows.schema.columns).nullable and asked not in conjuncts(rows.where)
 
@@ -264,7 +264,7 @@ def _grouped(source: PrivateRows, others: Others, wanted: Sequence[Wanted]) -> t
 def _paired(source: PrivateRows, others: Others, wanted: Sequence[Wanted]) -> tuple[PrivateRows, list[Expression]]:
     """Return what rows find among the others where more than equalities must hold: all pairs are made, and counted.
 
-    Rows are told apart by their number within the unit, and each unit makes as many pairs as a join may.
+    Rows are distinguished by their number within the unit, and each unit makes as many pairs as a join may.
     """
     if not unit_columns(source.schema.unit):
         raise Unsupported(

@@ -21,7 +21,7 @@ from privet.release import Released
 from .origins import Intervals, Leaf, Origin, WeightedSum
 
 Noises = dict[Hashable, tuple[Law, float]]
-"""Independent noises by what tells them apart: the law of each, and how many times it counts."""
+"""Independent noises by what distinguishes them: the law of each, and how many times it counts."""
 
 _LEAST_TAIL, _MOST_TAIL = 1e-12, 0.999
 _STEPS = 60

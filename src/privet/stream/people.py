@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PEOPLE = "people"
 BEGINNING_MARK = "0" * 32
-"""The mark of a table in which nobody was counted yet."""
+"""The mark of a table in which no person was counted yet."""
 
 _MODULUS = 2**256
 _TABLES = (

@@ -87,4 +87,4 @@ class _Requests(BaseHTTPRequestHandler):
             self.wfile.write(reply.body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Log nothing: when someone answered, and from where, is nobody's to know."""
+        """Log nothing: when someone answered, and from where, is not recorded."""

@@ -116,7 +116,7 @@ class LossDistribution:
 
 
 class OptimisticLoss(LossDistribution):
-    """A lower bound on how well two data sets can be told apart; its error terms are subtracted.
+    """A lower bound on how well two data sets can be distinguished; its error terms are subtracted.
 
     Guarantee: no true delta or epsilon of the composition of the dominating pairs is smaller.
     """

@@ -386,7 +386,7 @@ def _shares_curve(leak: Fraction, deltas: tuple[float, ...]) -> Curve:
 def _sums_beside_a_count(leak: Fraction) -> Draw:
     """Return draws of two sums that are read beside one count, as a plan releases them: each group is a release.
 
-    Of the three numbers the sum is kept, each over its variance, by which two groups are told apart best: those that
+    Of the three numbers the sum is kept, each over its variance, by which two groups are distinguished best: those that
     differ by a row of ones.
     """
     from privet.planner.make import make_plan
