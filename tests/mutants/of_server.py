@@ -43,6 +43,13 @@ MUTANTS = [
         ('login is not None and route.roles and request.method != "GET"', "False"),
     ),
     *of(
+        "server.http_call:_refuse_ambiguous",
+        ATTACKS,
+        ("len(request.headers.getlist(name)) > 1", "False"),
+        ('"transfer-encoding" in request.headers and "content-length" in request.headers', "False"),
+    ),
+    *of("server.http_call:_each_once", ATTACKS, ("len(found) != len(pairs)", "False")),
+    *of(
         "server.http_call:_read_body",
         ATTACKS,
         ("size > limits.body", "False"),

@@ -162,6 +162,8 @@ def plan_operation(name: str, call: HttpCall) -> Response:
 
 def _key(call: HttpCall) -> str | None:
     key = call.request.headers.get("idempotency-key")
+    if key is not None and not key.isascii():
+        raise BadParameter("Idempotency-Key", key, "printable ASCII characters")
     return None if key is None else read_name(key, "Idempotency-Key", most=_LONGEST_KEY)
 
 

@@ -165,6 +165,8 @@ def failure(error: PrivetError) -> Response:
     headers = {"Retry-After": str(error.retry_after)} if isinstance(error, Busy) else {}
     if error.http_status == 401:
         headers["WWW-Authenticate"] = "Bearer"
+    if isinstance(error, Ambiguous):
+        headers["Connection"] = "close"
     return reply({"error": error.to_dict()}, error.http_status, headers)
 
 
@@ -200,7 +202,30 @@ def serve(route: ApiRoute, state: ServerState) -> Callable[[Request], Awaitable[
     return answer
 
 
+_ONCE = (
+    *("authorization", "content-length", "content-type", "host", "idempotency-key", "origin", "privet-moment"),
+    *("transfer-encoding", "x-csrf-token"),
+)
+
+
+def _refuse_ambiguous(request: Request) -> None:
+    """Raise where a proxy and this server could read a request differently: whose it is, or where it ends.
+
+    Guarantee: a header that decides who asks, for what, or how long the body is stands once, and a body has one length.
+    """
+    for name in _ONCE:
+        if len(request.headers.getlist(name)) > 1:
+            raise Ambiguous(f"the header {name} must be sent once")
+    if "transfer-encoding" in request.headers and "content-length" in request.headers:
+        raise Ambiguous("a request has Content-Length or Transfer-Encoding, not both")
+
+
+class Ambiguous(RequestError):
+    """A request that could be read in two ways; its connection is closed after the reply."""
+
+
 async def _answer(route: ApiRoute, state: ServerState, request: Request, who: list[Identity | None]) -> Response:
+    _refuse_ambiguous(request)
     address = request.client.host if request.client else ""
     identity, login = await to_thread.run_sync(_identify, state, request, limiter=state.threads)
     if identity is None:
@@ -261,11 +286,19 @@ async def _read_body(request: Request, limits: ServerLimits) -> dict[str, Any]:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise RequestError("the body must be JSON, with Content-Type: application/json")
     try:
-        found = json.loads(b"".join(parts), parse_constant=_no_constant)
+        found = json.loads(b"".join(parts), parse_constant=_no_constant, object_pairs_hook=_each_once)
     except (ValueError, RecursionError):
         raise_alone(RequestError("the body is not valid JSON"))
     if not isinstance(found, dict):
         raise RequestError("the body must be a JSON object")
+    return found
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON; one that has a field twice would mean different things to different readers."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise RequestError("a field stands twice in the body")
     return found
 
 
