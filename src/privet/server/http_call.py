@@ -165,8 +165,6 @@ def failure(error: PrivetError) -> Response:
     headers = {"Retry-After": str(error.retry_after)} if isinstance(error, Busy) else {}
     if error.http_status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    if isinstance(error, Ambiguous):
-        headers["Connection"] = "close"
     return reply({"error": error.to_dict()}, error.http_status, headers)
 
 
@@ -215,17 +213,18 @@ def _refuse_ambiguous(request: Request) -> None:
     """
     for name in _ONCE:
         if len(request.headers.getlist(name)) > 1:
-            raise Ambiguous(f"the header {name} must be sent once")
+            raise RequestError(f"the header {name} must be sent once")
     if "transfer-encoding" in request.headers and "content-length" in request.headers:
-        raise Ambiguous("a request has Content-Length or Transfer-Encoding, not both")
-
-
-class Ambiguous(RequestError):
-    """A request that could be read in two ways; its connection is closed after the reply."""
+        raise RequestError("a request has Content-Length or Transfer-Encoding, not both")
 
 
 async def _answer(route: ApiRoute, state: ServerState, request: Request, who: list[Identity | None]) -> Response:
-    _refuse_ambiguous(request)
+    try:
+        _refuse_ambiguous(request)
+    except RequestError as error:
+        refused = failure(bare(error))
+        refused.headers["Connection"] = "close"  # what follows on it may be a part of this request
+        return refused
     address = request.client.host if request.client else ""
     identity, login = await to_thread.run_sync(_identify, state, request, limiter=state.threads)
     if identity is None:
