@@ -138,6 +138,11 @@ class Levels(Several):
         whole = all(one.scan.cells is None for place in public for one in self.plans[place].passes)
         return public if whole and all(len(one) == 1 for one in values.values()) else ()
 
+    @property
+    def leaves_out(self) -> bool:
+        """Whether totals are without rows whose keys have values that are not declared: these are in no part."""
+        return any(not plan.discovers and plan.query.where != self.query.where for plan in self.plans)
+
     def axes(self, level: int) -> Axes:
         """Return the places of the keys by which a level groups."""
         return self.query.levels[level]
@@ -159,7 +164,7 @@ class Levels(Several):
                 f"Counts of rows, sums and means at {agree} are then made to agree, by weighted least squares on the "
                 f"released numbers: totals are the sums of their parts, and all of them become more accurate."
             )
-        if any(not plan.discovers and plan.query.where != self.query.where for plan in self.plans):
+        if self.leaves_out:
             told.append("A total is over the rows that its parts have a group for: undeclared values are in none.")
         if self.discovers:
             apart = ", ".join(name for name, plan in zip(names, self.plans, strict=True) if plan.discovers)

@@ -33,7 +33,7 @@ from .origins import UNKNOWN, Cell, Formula, Intervals, Leaf, Origin
 from .population import PopulationReader
 from .released_tables import ROW, ReleasedTable, after_steps, run
 from .row_intervals import RowBars, as_moments, in_days_since, value_of
-from .strategy_cells import noted, read_cells
+from .strategy_cells import LEFT_OUT, noted, read_cells
 from .summed_numbers import SummedNumbers
 
 if TYPE_CHECKING:
@@ -416,6 +416,8 @@ def _level_notes(levels: Levels, series: Sequence[Series], confidence: float) ->
         notes.append(_AGREE)
         if any("scaled down" in note for note in notes):
             notes.append(_APART)
+    if levels.leaves_out:
+        notes.append(LEFT_OUT)
     return tuple(notes)
 
 

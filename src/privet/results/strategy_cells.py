@@ -13,11 +13,16 @@ from privet.core.errors import InvariantError
 from privet.core.schema import Kind
 from privet.inference.bars import Law
 from privet.planner.from_strategy import FromStrategy
+from privet.planner.keys import has_group
 from privet.planner.plan import Reading
 from privet.release import Released
 
 from .origins import Cell, Leaf, Origin, SeriesBars, added
 from .released_tables import ReleasedTable
+
+LEFT_OUT = (
+    "Totals are over rows whose keys have declared values: rows with other values are in no group and in no total."
+)
 
 if TYPE_CHECKING:
     from privet.core.event import Floats
@@ -115,7 +120,10 @@ def _no_bars(rows: list[int], tail: float) -> SeriesBars:
 
 def noted(plan: FromStrategy, confidence: float) -> Sequence[str]:
     """Return what the intervals of an answer cover, and what they do not."""
+    columns = plan.by_cell.passes[0].scan.schema.columns
+    totals = bool(plan.query.levels) and any(has_group(key.expression, columns) for key in plan.query.keys)
     return (
         *plan.by_cell.notes(confidence),
         "Reconstructed from shared measurements, so counts need not be whole numbers.",
+        *((LEFT_OUT,) if totals else ()),
     )

@@ -11,7 +11,7 @@ import pytest
 from privet.core.budget import Pure
 from privet.core.errors import BudgetExceeded, RequestError
 from privet.core.schema import Contribution, Table, category, integer, number
-from privet.core.unit import Person
+from privet.core.unit import Person, Rows
 from privet.ledger.sqlite.store import SqliteLedger
 from privet.planner.groupings import Levels
 from privet.query.frame import count, grouping, mean
@@ -154,3 +154,15 @@ def test_a_plan_of_levels_is_plain_data_and_words() -> None:
     assert [one["level"] for one in told["columns"]] == ["(a)", "(a)", "()", "()"]
     assert plan.explain().splitlines()[0][:60] in repr(plan)
     assert "least squares" in plan._repr_html_()
+
+
+def test_an_answer_says_that_totals_leave_out_rows_with_undeclared_values() -> None:
+    rows = pa.table({"ward": ["a", "b", "x", None], "band": [1, 2, 3, 1]})
+    columns = {"ward": category(["a", "b"]), "band": integer(1, 3)}
+    table = Table(rows, unit=Rows(), columns=columns)
+    with Session({"t": table}, budget=Pure(epsilon=10**9)) as session:
+        some = session.ask("SELECT ward, COUNT(*) AS n FROM t GROUP BY ROLLUP(ward)", epsilon=10**6)
+        alone = session.ask("SELECT ward, COUNT(*) AS n FROM t GROUP BY ward", epsilon=10**6)
+    assert some.to_dict()["n"][-1] == 2  # of four rows, two have a ward that is declared
+    assert sum("in no total" in note for note in some.notes) == 1
+    assert not any("in no total" in note for note in alone.notes)
