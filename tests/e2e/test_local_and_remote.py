@@ -105,6 +105,15 @@ STUDIES: dict[str, Callable[[Session], Any]] = {
     "tests together": lambda one: one.test_all(
         "visits", Family((Proportion("age > 50", equals=0.3), Proportion("age > 70", equals=0.1))), epsilon=0.25
     ),
+    "tests with shares of the level": lambda one: one.test_all(
+        "visits",
+        Family(
+            (Proportion("age > 50", equals=0.3), Proportion("age > 70", equals=0.1)),
+            method="spending",
+            shares=(0.7, 0.3),
+        ),
+        epsilon=0.25,
+    ),
     "a regression": lambda one: one.regress("visits", "cost ~ age + ward", epsilon=0.5),
     "a choice": lambda one: one.choose([20, 40, 60], "SELECT COUNT(*) FROM visits WHERE age > :option", epsilon=0.25),
     "what clipping removes": lambda one: one.clipping("SELECT SUM(cost) AS s FROM visits", epsilon=0.25),

@@ -132,6 +132,20 @@ MUTANTS: list[Mutant] = [
         "unit/study/test_family.py",
         ("(many - rank) * given[place]", "given[place]"),
         ("1 / k", "1 / k / k"),
+        ("Fraction(p) / part", "Fraction(p)"),
+    ),
+    *of(
+        "inference.families:read_shares",
+        "unit/study/test_family.py",
+        ("sum(parts) > 1", "sum(parts[:many]) > 1"),
+        ("len(parts) < many", "False"),
+        ("range(1, many + 1)", "range(many)"),
+    ),
+    *of(
+        "study.family:Family.judge",
+        "unit/study/test_family.py",
+        ("len(made) != len(self.hypotheses)", "False"),
+        ("len(made) > len(self.hypotheses)", "False"),
     ),
     *of(
         "study.family:Family.__post_init__",

@@ -363,13 +363,16 @@ def proportions_command(
 )
 @click.option(
     "--method",
-    type=click.Choice(["holm", "benjamini-yekutieli"]),
+    type=click.Choice(["holm", "benjamini-yekutieli", "spending"]),
     default="holm",
     show_default=True,
-    help="Bound the chance of any false rejection, or the expected share of them.",
+    help="Bound the chance of any false rejection, or the expected share of them; `spending`: wherever you stop.",
 )
 @click.option("--level", type=number, default="0.05", show_default=True, help="The error level of all tests together.")
 @click.option("--weight", multiple=True, type=counting_number, help="Shares of the cost, in order.")
+@click.option(
+    "--share", multiple=True, type=number, help="With `spending`: shares of the level. [default: 1/2, 1/4, ...]"
+)
 @partial(
     with_options,
     options=charge_options(
@@ -384,6 +387,7 @@ def family_command(
     method: Any,
     level: Any,
     weight: tuple[int, ...],
+    share: tuple[Any, ...],
     epsilon: Any,
     rho: Any,
     where: str | None,
@@ -404,7 +408,7 @@ def family_command(
     from privet.study.family import Family, plan_family
 
     hypotheses = tuple(_hypothesis(one, table) for one in tests)
-    family = Family(hypotheses, method=method, level=level, weights=weight or None)
+    family = Family(hypotheses, method=method, level=level, weights=weight or None, shares=share or None)
 
     def run(session: Session) -> FamilyOfFindings:
         rows = rows_of(session, table, where)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from privet.core.errors import BadParameter, RequestError
 from privet.core.given import choice, listed, truth
-from privet.core.numbers import Number, float_near, open_probability, probability
+from privet.core.numbers import Number, float_near, open_probability, positive, probability
 from privet.display import Figures, cost_words, draw_facts, draw_grid, html_facts, html_table, written
 
 from .finding import Finding, shown_p_value
@@ -17,7 +18,7 @@ from .finding import Finding, shown_p_value
 if TYPE_CHECKING:
     from rich.console import Console
 
-Correction = Literal["holm", "benjamini-yekutieli", "benjamini-hochberg"]
+Correction = Literal["holm", "benjamini-yekutieli", "benjamini-hochberg", "spending"]
 """How p-values are adjusted: for the chance of any false rejection, or for the share of rejections that are false."""
 
 CORRECTIONS: tuple[str, ...] = get_args(Correction)
@@ -25,27 +26,37 @@ _KEEPS = {
     "holm": "the chance of any false rejection is at most the level, whatever the tests have in common",
     "benjamini-yekutieli": "the expected share of false rejections is at most the level, whatever the tests share",
     "benjamini-hochberg": "the expected share of false rejections is at most the level, for independent tests",
+    "spending": "the chance of any false rejection is at most the level, wherever you stop",
 }
 
 
 def adjusted_p_values(
-    p_values: Sequence[Number], *, method: Correction = "holm", disjoint: bool = False
+    p_values: Sequence[Number],
+    *,
+    method: Correction = "holm",
+    disjoint: bool = False,
+    shares: Sequence[Number] | None = None,
 ) -> tuple[float, ...]:
     """Return p-values that may each be compared with the level of a whole family of tests.
 
     Args:
         p_values: the p-values, one for each test that was planned, also of those that are not shown.
         method: "holm" for the chance of any false rejection; "benjamini-yekutieli" for the expected share of false
-            rejections; "benjamini-hochberg" for the same with more power, for independent tests only.
+            rejections; "benjamini-hochberg" for the same with more power, for independent tests only; "spending" for
+            the chance of any false rejection where you look at one test after another and may stop at any of them.
         disjoint: whether the tests are of different people and of noise that was drawn for each by itself, which
             Benjamini and Hochberg's method needs. Tests on one noisy table are not.
+        shares: with "spending", the share of the level that each test may use, in the order of the tests, fixed
+            before the first: at most 1 in all, at least one for each p-value. 1/2, 1/4, 1/8, ... if left out.
 
     Example:
         >>> privet.inference.adjusted_p_values([0.01, 0.04, 0.03])
         (0.03, 0.06, 0.06)
 
     Guarantee: rejecting those at or below the level keeps the error that the method is about at the level, under any
-    dependence for the first two.
+    dependence but for Benjamini and Hochberg's. With "spending", test k is rejected if its p-value is at most its
+    share of the level. For true hypotheses these events have probabilities that add up to at most the level, and the
+    tests that were looked at are some of them, however the last one was chosen.
     Cites: [Hol79], [BY01], [BH95].
     """
     choice(method, "method", CORRECTIONS)
@@ -58,6 +69,9 @@ def adjusted_p_values(
     if not given:
         raise BadParameter("p_values", "nothing", "at least one p-value")
     many = len(given)
+    parts = read_shares(shares, method, many)
+    if parts:
+        return tuple(float_near(min(Fraction(1), Fraction(p) / part)) for p, part in zip(given, parts, strict=True))
     order = sorted(range(many), key=given.__getitem__)
     found = [0.0] * many
     if method == "holm":
@@ -75,6 +89,31 @@ def adjusted_p_values(
     return tuple(found)
 
 
+def read_shares(shares: Sequence[Number] | None, method: Correction, many: int) -> tuple[Fraction, ...]:
+    """Return the share of the level that each of this many tests may use; nothing for methods that fix none.
+
+    The first shares do not depend on how many tests there are: looking at one more changes no decision.
+    """
+    if method != "spending":
+        if shares is not None:
+            raise RequestError('shares of the level are for method="spending"; leave out shares, or use that method')
+        return ()
+    if shares is None:
+        return tuple(Fraction(1, 2**k) for k in range(1, many + 1))
+    parts = [_share(one) for one in listed(shares, "shares", "a list of shares, such as [0.5, 0.3, 0.2]")]
+    if len(parts) < many:
+        raise BadParameter("shares", f"{len(parts)} shares", f"one for each of {many} tests")
+    if sum(parts) > 1:
+        raise BadParameter("shares", f"{float_near(sum(parts, Fraction(0))):g} in all", "at most 1 in all")
+    return tuple(parts[:many])
+
+
+def _share(given: object) -> Fraction:
+    """Return a share as it is written: ten floats 0.1 are at most 1 in all."""
+    exact = positive(given, "shares")
+    return Fraction(repr(float(given))) if isinstance(given, float) else exact
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class FamilyOfFindings:
     """What several tests found, with p-values that hold for all of them together."""
@@ -84,6 +123,8 @@ class FamilyOfFindings:
     method: Correction
     level: float
     cost: Mapping[str, float] = field(default_factory=dict)
+    shares: tuple[float, ...] = ()
+    """The share of the level that each test may use, where the method is "spending"."""
 
     @property
     def rejected(self) -> tuple[bool, ...]:
@@ -92,9 +133,11 @@ class FamilyOfFindings:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data that JSON can hold."""
+        spent = {"shares": list(self.shares)} if self.shares else {}
         return {
             "method": self.method,
             "level": self.level,
+            **spent,
             "cost": dict(self.cost),
             "tests": [
                 {**one.to_dict(), "adjusted_p_value": p, "rejected": gone}
@@ -118,9 +161,11 @@ class FamilyOfFindings:
         return f"<div>{html_table(self._figures())}{html_facts(self.facts())}</div>"
 
     def _figures(self) -> list[Figures]:
+        spent = [Figures("share", tuple(f"{one:.4g}" for one in self.shares), right=True)] if self.shares else []
         return [
             Figures("hypothesis", tuple(one.hypothesis or one.name for one in self.findings), right=False),
             Figures("p-value", tuple(shown_p_value(one.p_value or 0.0) for one in self.findings), right=True),
+            *spent,
             Figures("adjusted", tuple(shown_p_value(p) for p in self.adjusted), right=True),
             Figures("rejected", tuple("yes" if gone else "no" for gone in self.rejected), right=False),
         ]
@@ -132,17 +177,20 @@ def judge_together(
     method: Correction = "holm",
     level: Number = 0.05,
     disjoint: bool = False,
+    shares: Sequence[Number] | None = None,
 ) -> FamilyOfFindings:
     """Return findings that were made before, with p-values that hold for all of them together. It costs nothing.
 
     All tests that were planned belong to the family, whatever they found: leaving some out after seeing them, or adding
-    hypotheses that the answers suggested, makes another family.
+    hypotheses that the answers suggested, makes another family. With method "spending" the findings are those so far,
+    in the order in which the tests were planned: what is rejected stays so, whether you stop or go on.
 
     Args:
         findings: what the tests found.
         method: how p-values are adjusted, as for `adjusted_p_values`.
         level: the error level of the family.
         disjoint: whether the tests are of different people and of noise that was drawn for each by itself.
+        shares: with "spending", the share of the level of each test, as for `adjusted_p_values`.
 
     Example:
         >>> one = privet.inference.proportion_test(62.3, people=100, epsilon=1, equals=0.5)
@@ -153,6 +201,9 @@ def judge_together(
     if not made or not all(isinstance(one, Finding) and one.p_value is not None for one in made):
         raise BadParameter("findings", f"{len(made)} values", "findings that have a p-value, at least one")
     p_values = [one.p_value for one in made if one.p_value is not None]
-    found = adjusted_p_values(p_values, method=method, disjoint=disjoint)
+    choice(method, "method", CORRECTIONS)
+    parts = read_shares(shares, method, len(made))
+    found = adjusted_p_values(p_values, method=method, disjoint=disjoint, shares=parts or None)
     alpha = float_near(open_probability(level, "level"))
-    return FamilyOfFindings(findings=made, adjusted=found, method=method, level=alpha)
+    shown = tuple(map(float_near, parts))
+    return FamilyOfFindings(findings=made, adjusted=found, method=method, level=alpha, shares=shown)

@@ -102,6 +102,6 @@ def sent_hypothesis(given: Any) -> dict[str, Any]:
 
 def sent_family(given: Any) -> dict[str, Any]:
     """Return a family of hypotheses."""
-    rest = {name: sent_value(getattr(given, name), name) for name in ("weights", "method", "level")}
+    rest = {name: sent_value(getattr(given, name), name) for name in ("weights", "method", "level", "shares")}
     told = {"hypotheses": [sent_hypothesis(one) for one in given.hypotheses]}
     return {**told, **{name: one for name, one in rest.items() if one is not None}}

@@ -73,7 +73,8 @@ FIELDS: Mapping[str, Schema] = {
     "groups": _SCALARS,
     "hypothesis": _ref("Hypothesis"),
     "family": _object(
-        {"hypotheses": _list(_ref("Hypothesis"))}, {"weights": _SCALARS, "method": _TEXT, "level": _AMOUNT}
+        {"hypotheses": _list(_ref("Hypothesis"))},
+        {"weights": _SCALARS, "method": _TEXT, "level": _AMOUNT, "shares": _SCALARS},
     ),
     "formula": _LONG,
     "norm": _SCALARS,

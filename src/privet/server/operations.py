@@ -127,7 +127,7 @@ def _hypothesis(value: Any, name: str) -> Any:
 def _hypotheses(value: Any, name: str) -> Any:
     from privet.study import Family
 
-    if not isinstance(value, Mapping) or not {*value} <= {"hypotheses", "weights", "method", "level"}:
+    if not isinstance(value, Mapping) or not {*value} <= {"hypotheses", "weights", "method", "level", "shares"}:
         raise BadParameter(name, value, 'an object such as {"hypotheses": [...]}')
     listed = value.get("hypotheses")
     if not isinstance(listed, list):

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 
 from privet.answer import Answer
 from privet.core.errors import BadParameter, RequestError
-from privet.core.given import choice, set_fields
+from privet.core.given import choice, listed, set_fields
 from privet.core.numbers import Number, open_probability, whole
 from privet.core.unit import person_column
 from privet.execution.batches import plan_questions
 from privet.execution.request import AskOptions, Catalog
-from privet.inference.families import CORRECTIONS, Correction, FamilyOfFindings, judge_together
+from privet.inference.families import CORRECTIONS, Correction, FamilyOfFindings, judge_together, read_shares
+from privet.inference.finding import Finding
 from privet.planner.batch import Batch
 from privet.planner.make import private_schema
 from privet.query.frame import Frame
@@ -28,9 +29,11 @@ class Family:
 
     Args:
         hypotheses: what is tested, fixed before any answer is seen. Hypotheses that answers suggest are a new family.
-        method: "holm" for the chance of any false rejection, "benjamini-yekutieli" for the expected share of them.
+        method: "holm" for the chance of any false rejection, "benjamini-yekutieli" for the expected share of them,
+            "spending" for the chance of any where you look at one test after another and may stop at any of them.
         weights: how many equal shares of the cost each gets; 1 each if left out.
         level: the error level of all of them together.
+        shares: with "spending", the share of the level that each test may use; 1/2, 1/4, 1/8, ... if left out.
 
     Example:
         >>> both = privet.study.Family([
@@ -45,6 +48,7 @@ class Family:
     method: Correction = "holm"
     weights: tuple[int, ...] | None = None
     level: Number = 0.05
+    shares: tuple[Number, ...] | None = None
 
     def __post_init__(self) -> None:
         given = self.hypotheses
@@ -69,7 +73,39 @@ class Family:
             if not isinstance(weights, Sequence) or len(weights) != len(given):
                 raise BadParameter("weights", weights, "one whole number for each hypothesis")
             weights = tuple(whole(one, "weights", least=1) for one in weights)
-        set_fields(self, hypotheses=tuple(given), weights=weights)
+        shares = self.shares
+        if shares is not None:
+            if not isinstance(shares, Sequence) or isinstance(shares, str) or len(shares) != len(given):
+                raise BadParameter("shares", shares, "one number for each hypothesis")
+            shares = tuple(shares)
+        read_shares(shares, self.method, len(given))
+        set_fields(self, hypotheses=tuple(given), weights=weights, shares=shares)
+
+    def judge(self, findings: Sequence[Finding]) -> FamilyOfFindings:
+        """Return what the tests of this family found so far, made one by one, at its error level. It costs nothing.
+
+        Args:
+            findings: what its first tests found, in the order of its hypotheses: any number of them with method
+                "spending", all of them with the others.
+
+        Example:
+            >>> tests = [privet.study.Proportion("age > 50", equals=0.3), privet.study.MeanTest("age", equals=40)]
+            >>> plan = privet.study.Family(tests, method="spending")
+            >>> first = session.test("visits", plan.hypotheses[0], epsilon=1)
+            >>> plan.judge([first]).shares
+            (0.5,)
+        """
+        made = tuple(listed(findings, "findings", "a list of findings"))
+        if len(made) > len(self.hypotheses):
+            raise BadParameter(
+                "findings", f"{len(made)} findings", f"at most {len(self.hypotheses)}, one for each test"
+            )
+        if self.method != "spending" and len(made) != len(self.hypotheses):
+            raise RequestError(
+                f"method={self.method!r} needs the findings of all {len(self.hypotheses)} tests; "
+                'to stop earlier, plan the family with method="spending"'
+            )
+        return judge_together(made, method=self.method, level=self.level, shares=self.shares)
 
 
 def plan_family(family: Family, rows: Frame, catalog: Catalog, options: AskOptions) -> Batch:
@@ -112,4 +148,4 @@ def run_family(
         replace(hypothesis.conclude(answer, level), receipt=answer.receipt)
         for hypothesis, answer in zip(family.hypotheses, run(batch), strict=True)
     ]
-    return replace(judge_together(findings, method=family.method, level=family.level), cost=batch.cost())
+    return replace(family.judge(findings), cost=batch.cost())

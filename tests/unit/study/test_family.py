@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from scipy.stats import binom
 
 import privet
 from privet.cli import main
@@ -47,6 +50,9 @@ BOTH = Family(
 )
 
 
+FOUND = proportion_test(62.3, people=100, epsilon=1, equals=0.5)
+
+
 def test_adjusted_p_values_are_those_of_the_definitions() -> None:
     assert adjusted_p_values(P_VALUES) == pytest.approx((0.04, 0.09, 0.09, 0.025, 0.5))
     hochberg = adjusted_p_values(P_VALUES, method="benjamini-hochberg", disjoint=True)
@@ -63,6 +69,50 @@ def test_a_family_rejects_anything_true_at_its_level() -> None:
     assert any_false == pytest.approx(0.01)
     shared = np.mean([min(adjusted_p_values([p] * 5, method="benjamini-yekutieli")) <= 0.05 for p in uniform])
     assert shared <= 0.05
+
+
+def test_spending_decides_each_test_by_its_own_share_for_good() -> None:
+    assert adjusted_p_values(P_VALUES, method="spending") == pytest.approx((0.02, 0.16, 0.24, 0.08, 1.0))
+    shares = [0.5, 0.2, 0.1, 0.1, 0.1]
+    declared = adjusted_p_values(P_VALUES, method="spending", shares=shares)
+    assert declared == pytest.approx((0.02, 0.2, 0.3, 0.05, 1.0))
+    for many in range(1, 5):
+        assert adjusted_p_values(P_VALUES[:many], method="spending", shares=shares) == declared[:many]
+        assert adjusted_p_values(P_VALUES[:many]) != adjusted_p_values(P_VALUES)[:many]
+    assert adjusted_p_values([0.01] * 10, method="spending", shares=[0.1] * 10) == pytest.approx([0.1] * 10)
+    assert adjusted_p_values([1e-300] * 1000, method="spending")[-1] <= 1
+
+
+LOOKS, RUNS, LEVEL = 20, 4_000, 0.05
+MOST_REJECTED = binom.isf(1e-6, RUNS, LEVEL)
+LEAST_REJECTED = binom.ppf(1e-6, RUNS, LEVEL)
+
+
+def stopped_at_a_rejection(p_values: Sequence[float], rejects: Callable[[Sequence[float]], bool]) -> bool:
+    """Return whether an analyst who goes on until something is rejected stops with a false rejection."""
+    return any(rejects(p_values[: look + 1]) for look in range(len(p_values)))
+
+
+@pytest.mark.parametrize("shares", [None, [Fraction(1, LOOKS)] * LOOKS])
+def test_spending_keeps_the_level_of_an_analyst_who_stops_when_it_suits(shares: Any) -> None:
+    random = np.random.default_rng(20)
+    apart = random.random((RUNS, LOOKS))
+    # the worst dependence: no two of the true hypotheses are ever rejected together
+    parts = np.array([float(Fraction(1, 2**k)) for k in range(1, LOOKS + 1)] if shares is None else shares, dtype=float)
+    before = LEVEL * np.concatenate([[0.0], np.cumsum(parts)[:-1]])
+    never_together = (random.random((RUNS, 1)) - before) % 1.0
+
+    def spends(seen: Sequence[float]) -> bool:
+        # a p-value above the level is rejected at no share of it, and earlier decisions stay as they were
+        return seen[-1] <= LEVEL and adjusted_p_values(seen, method="spending", shares=shares)[-1] <= LEVEL
+
+    def rejected(p_values: Any) -> int:
+        return sum(stopped_at_a_rejection(row, spends) for row in p_values.tolist())
+
+    assert rejected(apart) <= MOST_REJECTED
+    assert LEAST_REJECTED <= rejected(never_together) <= MOST_REJECTED
+    naive = sum(stopped_at_a_rejection(row, lambda seen: seen[-1] <= LEVEL) for row in apart.tolist())
+    assert naive >= binom.ppf(1e-6, RUNS, 0.64)  # 1 - 0.95^20 = 0.6415
 
 
 def test_a_family_is_charged_once_and_found_again() -> None:
@@ -110,11 +160,37 @@ def test_a_family_that_the_budget_does_not_cover_is_not_charged_in_part() -> Non
         (lambda: adjusted_p_values([]), "at least one"),
         (lambda: adjusted_p_values([2]), "p_values"),
         (lambda: judge_together([]), "at least one"),
+        (lambda: adjusted_p_values([0.1], shares=[1]), 'method="spending"'),
+        (lambda: adjusted_p_values([0.1, 0.2], method="spending", shares=[0.5]), "one for each of 2"),
+        (lambda: adjusted_p_values([0.1, 0.2], method="spending", shares=[0.6, 0.41]), "at most 1 in all"),
+        (lambda: adjusted_p_values([0.1], method="spending", shares=[0.6, 0.41]), "at most 1 in all"),
+        (lambda: adjusted_p_values([0.1], method="spending", shares=[0]), "above 0"),
+        (lambda: Family(BOTH.hypotheses, shares=(0.5, 0.3, 0.2)), 'method="spending"'),
+        (lambda: Family(BOTH.hypotheses, method="spending", shares=(0.5, 0.5)), "one number for each"),
+        (lambda: Family(BOTH.hypotheses, method="spending", shares=(0.5, 0.5, 0.1)), "at most 1 in all"),
+        (lambda: BOTH.judge([FOUND]), "needs the findings of all 3"),
+        (lambda: BOTH.judge([FOUND] * 4), "at most 3"),
     ],
 )
 def test_families_are_complete_at_birth(make: Any, words: str) -> None:
     with pytest.raises(privet.RequestError, match=words):
         make()
+
+
+def test_tests_one_after_another_stop_without_paying_for_the_rest() -> None:
+    plan = Family(BOTH.hypotheses[1:], method="spending", shares=(0.25, 0.75))
+    with session() as place:
+        first = place.test("visits", plan.hypotheses[0], epsilon=400)
+        so_far = plan.judge([first])
+        assert place.remaining().largest_epsilon == pytest.approx(600)
+        assert (so_far.rejected, so_far.shares) == ((True,), (0.25,))
+        assert so_far.adjusted[0] == pytest.approx(4 * (first.p_value or 0.0))
+        both = plan.judge([first, place.test("visits", plan.hypotheses[1], epsilon=400)])
+        assert both.adjusted[0] == so_far.adjusted[0]
+        assert both.rejected == (True, False)
+        assert both.to_dict()["shares"] == [0.25, 0.75]
+        assert "share" in repr(both)
+        assert place.test_all("visits", plan, epsilon=200).shares == (0.25, 0.75)
 
 
 def test_one_bad_test_refuses_the_family_before_the_charge() -> None:
@@ -166,6 +242,11 @@ def test_the_shell_tests_a_family_at_one_price(tmp_path: Path) -> None:
         shell(tmp_path, *words, "--weight=1", "--weight=3", "--method=benjamini-yekutieli", "--json").output
     )
     assert (weighted["method"], weighted["charged"]) == ("benjamini-yekutieli", True)
+    spent = json.loads(shell(tmp_path, *words, "--method=spending", "--share=0.8", "--share=0.2", "--json").output)
+    assert (spent["method"], spent["shares"], spent["charged"]) == ("spending", [0.8, 0.2], False)
+    assert [one["adjusted_p_value"] for one in spent["tests"]] == pytest.approx(
+        [min(1.0, one["p_value"] / share) for one, share in zip(found["tests"], (0.8, 0.2), strict=True)]
+    )
 
 
 @pytest.mark.parametrize(
