@@ -135,6 +135,12 @@ MUTANTS: list[Mutant] = [
         ("Fraction(p) / part", "Fraction(p)"),
     ),
     *of(
+        "inference.proportion_tests:too_many",
+        "unit/study/test_proportions.py",
+        ("chance >= _UNLIKELY", "chance >= 0"),
+        ("chance >= _UNLIKELY", "chance >= 0.5"),
+    ),
+    *of(
         "inference.families:read_shares",
         "unit/study/test_family.py",
         ("sum(parts) > 1", "sum(parts[:many]) > 1"),

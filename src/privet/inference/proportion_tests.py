@@ -24,6 +24,8 @@ Alternative = Literal["two-sided", "greater", "less"]
 
 _SIDES: tuple[str, ...] = get_args(Alternative)
 _IS = {"two-sided": "is", "greater": "is at most", "less": "is at least"}
+_UNLIKELY = 1e-6
+"""A released count that is less probable than this at every share belongs to another number of people."""
 SAMPLED = "each person is an independent draw from the population, and has it with the same probability"
 
 
@@ -146,7 +148,9 @@ def conclude_share(
         standard_error=error,
         covers="sampling and noise",
     )
-    notes = ("No uniform number was drawn with the count: p-values and intervals are slightly conservative.",)
+    notes = too_many(upper(1.0), people)
+    if not seen.drawn:
+        notes += ("No uniform number was drawn with the count: p-values and intervals are slightly conservative.",)
     return Finding(
         name="Test of a proportion" if test.within is None else "Equivalence test of a proportion",
         hypothesis=test.words(what or "the share"),
@@ -155,8 +159,22 @@ def conclude_share(
         estimates={what or "share": estimate},
         method=method,
         assumptions=(SAMPLED, f"{people:,} people were asked, which is public"),
-        notes=() if seen.drawn else notes,
+        notes=notes,
     )
+
+
+def too_many(chance: float, people: int, of: str = "") -> tuple[str, ...]:
+    """Return a warning where a released count is larger than the noise explains even if everyone is counted.
+
+    Args:
+        chance: how probably a count is as large if all of these people are counted.
+        people: the number of people that the caller stated.
+        of: the group, where there are several.
+    """
+    if chance >= _UNLIKELY:
+        return ()
+    whose = f" of {of}" if of else ""
+    return (f"The released count{whose} is larger than {people:,} people and its noise explain: check people=.",)
 
 
 def proportion_power(

@@ -20,8 +20,8 @@ from privet.core.numbers import Number, float_near, open_probability, positive, 
 from privet.mechanisms.laws import DiscreteLaplace, NoiseLaw
 
 from .finding import Finding
-from .noisy_binomial import crossing
-from .proportion_tests import SAMPLED, Alternative, ShareTest, read_people
+from .noisy_binomial import IntegerNoise, NoisyBinomial, crossing
+from .proportion_tests import SAMPLED, Alternative, ShareTest, read_people, too_many
 from .sum_laws import BinomialPart, NoisePart, Part, SumLaw
 
 UNCOVERED = 1e-5
@@ -254,6 +254,11 @@ def conclude_difference(
             standard_error=one.deviation,
             covers="sampling and noise",
         )
+    notes: tuple[str, ...] = ()
+    for name, one in zip(names, (shares.first, shares.second), strict=True):
+        if one.people is not None:
+            everyone = NoisyBinomial(one.people, 1.0, IntegerNoise(one.law))
+            notes += too_many(everyone.at_least(one.hits, -0.5), one.people, name)
     return Finding(
         name="Test of two proportions" if test.within is None else "Equivalence test of two proportions",
         hypothesis=test.words(f"the share of {names[0]} less that of {names[1]}"),
@@ -262,6 +267,7 @@ def conclude_difference(
         estimates=estimates,
         method="test of the difference at the worst of all shares and numbers of people that the noisy counts allow",
         assumptions=(SAMPLED, f"the people of {names[0]} and of {names[1]} are different people"),
+        notes=notes,
     )
 
 

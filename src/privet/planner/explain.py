@@ -127,7 +127,9 @@ def _scaled(plan: Plan) -> str:
 def coverage_notes(plan: Plan, confidence: float) -> tuple[str, ...]:
     """Return what the intervals of an answer cover, and what they do not."""
     if not plan.readings:
-        return tuple(listed_lines(plan)) or ("Rare groups are suppressed: a group that is missing may have rows.",)
+        if plan.discovers:
+            return ("Rare groups are suppressed: a group that is missing may have rows.",)
+        return tuple(listed_lines(plan)) or ("Nothing here is a column: the test or study that planned this reads it.",)
     only_chosen = all(one.inside for one in plan.passes)
     notes = [] if only_chosen else [_covered(confidence, plan)]
     notes.extend(plan.told)

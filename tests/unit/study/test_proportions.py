@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -202,6 +203,38 @@ def test_two_groups_differ_by_what_they_differ_by_and_other_pairs_are_free() -> 
         assert one.p_value < 1e-4
     assert turned.interval == pytest.approx((-found.interval[1], -found.interval[0]), abs=0.002)
     assert found.estimates["share of b"].value == pytest.approx(0.5, abs=0.001)
+
+
+@pytest.mark.parametrize("budget", [privet.Pure(epsilon=1000), privet.Zcdp(rho=1000), SPARE])
+def test_a_count_above_the_stated_people_is_marked(budget: Any) -> None:
+    spend = {"rho": 1} if isinstance(budget, privet.Zcdp) else {"epsilon": 1}
+    deltas = (None, 0.01) if budget is SPARE else (None,)
+    with session(budget) as place:
+        for delta, people in product(deltas, (20, 600, 2000)):
+            found = place.test("visits", Proportion("age > 65", equals=0.375, people=people, delta=delta), **spend)
+            # 750 people meet the condition, with noise that exceeds 100 with a probability below 1e-30
+            assert any("larger than" in note and "check people=" in note for note in found.notes) == (people < 750)
+        for people in (20, 1000):
+            sizes = TwoProportions("age > 65", by="ward", groups=("b", "a"), people=(1000, people))
+            notes = place.test("visits", sizes, **spend).notes
+            assert [note for note in notes if "check people=" in note] == (
+                ["The released count of a is larger than 20 people and its noise explain: check people=."]
+                if people == 20
+                else []
+            )
+
+
+def test_a_count_that_noise_explains_is_not_marked() -> None:
+    # at epsilon 1 Tulap noise is above 14 with a probability of 6e-7, and above 13 with 1.7e-6
+    marked = [proportion_test(100 + z, people=100, epsilon=1, equals=0.5).notes != () for z in (12.9, 14.1)]
+    assert marked == [False, True]
+    assert proportion_test(-14.1, people=100, epsilon=1, equals=0.5).notes == ()
+
+
+def test_a_plan_with_noise_of_its_own_has_no_note_about_groups() -> None:
+    with session(SPARE) as place:
+        notes = place.run(place.plan_test("visits", TRUNCATED, epsilon=0.1).plan).notes
+    assert notes == ("Nothing here is a column: the test or study that planned this reads it.",)
 
 
 def test_a_zcdp_budget_is_exact_too() -> None:
