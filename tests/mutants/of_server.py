@@ -6,6 +6,7 @@ from mutant import of
 
 ADMISSION, ATTACKS = "unit/server/test_admission.py", "adversarial/test_server_attacks.py"
 ROLES, ACCOUNTS = "unit/server/test_roles.py", "unit/server/test_accounts_file.py"
+REPLIES = "unit/server/test_own_replies.py"
 NEIGHBOURS, STEPS = "adversarial/test_server_neighbours.py", "unit/server/test_charged_steps.py"
 REMOTE, ACTS = "e2e/test_local_and_remote.py", "unit/ledger/test_acts.py"
 
@@ -24,10 +25,19 @@ MUTANTS = [
         STEPS,
         ("one.digest == first and one.account == executor.account", "False"),
     ),
+    *of("server.data_set:DataSet.rights", f"{ADMISSION} {REPLIES}", ("frozenset(about & allowed)", "about")),
+    *of("server.own_replies:OwnReplies.find", REPLIES, ("kept[0] != rights", "False")),
+    *of("server.own_replies:repeats", REPLIES, ('bool(stated & {"epsilon", "rho"})', "True")),
+    *of("server.own_replies:is_released", REPLIES, ("not isinstance(result.plan, PublicPlan)", "True")),
+    *of("server.analyst_api:_kept_reply", REPLIES, ("_key(call) is not None", "False")),
+    *of(
+        "server.token_store:TokenStore.recognise",
+        f"{ACCOUNTS} {REPLIES}",
+        ('(facts := _facts(tuple(row))).state == "valid"', "(facts := _facts(tuple(row))) is not None"),
+    ),
     *of(
         "server.data_set:DataSet.desk",
         ADMISSION,
-        ("frozenset(about & allowed)", "about"),
         ("self._make(account, about, identity.withheld, budget)", "self._make(account, about, (), budget)"),
     ),
     *of(

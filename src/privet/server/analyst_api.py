@@ -9,7 +9,7 @@ import datetime
 import hashlib
 import json
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Hashable, Mapping
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -32,6 +32,7 @@ from .http_call import ANYONE, EVERY_ROLE, HEADERS, ApiRoute, HttpCall, reply
 from .identity import Role, unknown
 from .job_queue import Job
 from .operations import OPERATIONS, Operation, plain
+from .own_replies import is_released, repeats
 from .results_formats import FORMATS, dump, read_format, render
 from .token_store import AskedQuestion, read_name
 
@@ -179,6 +180,27 @@ def _identifier(call: HttpCall, name: str, moment: datetime.datetime) -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
 
+async def ask(name: str, call: HttpCall) -> Response:
+    """Return the reply that the account was handed for the same question before, or else admit the question."""
+    body = _kept_reply(name, call)
+    if body is not None:
+        return Response(body, 200, HEADERS, media_type="application/json")
+    return await to_thread.run_sync(ask_operation, name, call, limiter=call.state.asking)
+
+
+def _kept_reply(name: str, call: HttpCall) -> bytes | None:
+    """Return the kept reply to a question of the account's own; none for a question with a key, which is charged."""
+    if not repeats(name, call.body) or _key(call) is not None:
+        return None
+    identifier = _identifier(call, name, _moment(call))
+    return call.state.replies.find(call.identity.name, identifier, call.dataset.rights(call.identity))
+
+
+def _keep_reply(call: HttpCall, asked: AskedQuestion, rights: Hashable, result: Any, written: bytes) -> None:
+    if rights is not None and repeats(asked.operation, asked.body) and is_released(result):
+        call.state.replies.keep(asked.account, asked.id, rights, _stored_body(asked, written))
+
+
 def ask_operation(name: str, call: HttpCall) -> Response:
     """Admit a question: plan it, charge it and queue it, or return its stored answer at once.
 
@@ -186,6 +208,7 @@ def ask_operation(name: str, call: HttpCall) -> Response:
     the answer is stored. A question that another account paid for is admitted like a fresh one.
     """
     dataset, operation = call.dataset, OPERATIONS[name]
+    rights = dataset.rights(call.identity)
     desk, key, moment = dataset.desk(call.identity), _key(call), _moment(call)
     asked = AskedQuestion(
         _identifier(call, name, moment),
@@ -198,7 +221,7 @@ def ask_operation(name: str, call: HttpCall) -> Response:
     )
     running = call.state.jobs.find(asked.id, desk.account)
     if running is not None and not running.over:
-        return _job_reply(running)
+        return _job_reply(call, running)
     try:
         with finding(), asked_at(moment):
             result = operation.run(desk.admitting, call.body, key)
@@ -210,11 +233,13 @@ def ask_operation(name: str, call: HttpCall) -> Response:
             except Admitted:
                 _remember(call, asked)
                 step = float(dataset.config.engine.time_step or call.state.limits.time_step)
-                job = call.state.jobs.start(asked, step, partial(_read, operation, desk, asked, key))
-                return _job_reply(job)
+                read = partial(_read, operation, desk, asked, key)
+                return _job_reply(call, call.state.jobs.start(asked, step, read, rights))
     _remember(call, asked)
     call.state.jobs.keep(asked, result)
-    return _stored_reply(asked, operation, result)
+    written = dump(operation.write(result))
+    _keep_reply(call, asked, rights, result, written)
+    return Response(_stored_body(asked, written), 200, HEADERS, media_type="application/json")
 
 
 def _read(operation: Operation, desk: Desk, asked: AskedQuestion, key: str | None) -> Any:
@@ -231,12 +256,16 @@ def _remember(call: HttpCall, asked: AskedQuestion) -> None:
         call.state.remembered.add(known)
 
 
-def _stored_reply(asked: AskedQuestion, operation: Operation, result: Any) -> Response:
-    told = {"id": asked.id, "state": "released", "elapsed": 0, "operation": asked.operation}
-    return reply({**told, "result": operation.write(result)})
+def _stored_body(asked: AskedQuestion, written: bytes) -> bytes:
+    return _with_result({"id": asked.id, "state": "released", "elapsed": 0, "operation": asked.operation}, written)
 
 
-def _job_reply(job: Job) -> Response:
+def _with_result(told: dict[str, Any], written: bytes) -> bytes:
+    """Return the JSON of a job and of its result, which is written already."""
+    return dump(told)[:-1] + b',"result":' + written + b"}"
+
+
+def _job_reply(call: HttpCall, job: Job) -> Response:
     told: dict[str, Any] = {"id": job.asked.id, "state": job.state, "operation": job.asked.operation}
     place = {"Location": f"/v1/answers/{job.asked.id}"}
     if not job.over:
@@ -244,7 +273,9 @@ def _job_reply(job: Job) -> Response:
     told["elapsed"] = job.elapsed
     if job.error is not None:
         return reply({**told, "error": job.error.to_dict()}, job.error.http_status)
-    return reply({**told, "result": OPERATIONS[job.asked.operation].write(job.result)})
+    written = dump(OPERATIONS[job.asked.operation].write(job.result))
+    _keep_reply(call, job.asked, job.rights, job.result, written)
+    return Response(_with_result(told, written), 200, HEADERS, media_type="application/json")
 
 
 async def read_answer(call: HttpCall) -> Response:
@@ -261,7 +292,7 @@ async def read_answer(call: HttpCall) -> Response:
     if not job.over:
         await job.wait(seconds)
     if not job.over or job.error is not None or form == "json":
-        return await to_thread.run_sync(_job_reply, job, limiter=call.state.threads)
+        return await to_thread.run_sync(_job_reply, call, job, limiter=call.state.threads)
     body = await to_thread.run_sync(render, job.result, job.asked.operation, form, limiter=call.state.threads)
     return Response(body, 200, HEADERS, media_type=FORMATS[form])
 
@@ -463,7 +494,7 @@ ANALYST_ROUTES: tuple[ApiRoute, ...] = (
             "POST",
             f"{DATASET}/{name}",
             ANALYST,
-            partial(ask_operation, name),
+            partial(ask, name),
             one.summary,
             _fields(one),
             (200, 202),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import datetime
 import re
 import threading
 from collections.abc import Mapping
@@ -77,15 +78,10 @@ class DataSet:
 
         Guarantee: its sessions know no table and no column that the account may not ask about.
         """
-        if not self.visible_to(identity):
-            raise missing(self.name)
-        account, about = account_of(self.config, identity.name if self.config.analysts else None)
-        account = identity.name
-        if identity.tables is not None:
-            allowed = {*identity.tables, *self.config.public}
-            about = frozenset(about & allowed)
+        rights = self.rights(identity)
+        account, about, _, _ = rights
         budget = self.ledger.budget_of(account)
-        kept = account, about, identity.withheld, budget.describe(), utc_now().date()
+        kept = *rights, budget.describe()
         with self._making:
             desk = self._desks.get(kept)
             if desk is None:
@@ -93,6 +89,16 @@ class DataSet:
                     self._desks.clear()  # sessions of questions that are being read stay alive with these
                 desk = self._desks[kept] = self._make(account, about, identity.withheld, budget)
             return desk
+
+    def rights(self, identity: Identity) -> tuple[str, frozenset[str], tuple[str, ...], datetime.date]:
+        """Return an account, the tables that it may ask about, the columns withheld from it, and the day."""
+        if not self.visible_to(identity):
+            raise missing(self.name)
+        _, about = account_of(self.config, identity.name if self.config.analysts else None)
+        if identity.tables is not None:
+            allowed = {*identity.tables, *self.config.public}
+            about = frozenset(about & allowed)
+        return identity.name, about, identity.withheld, utc_now().date()
 
     def _make(self, account: str, about: frozenset[str], withheld: tuple[str, ...], budget: Budget) -> Desk:
         tables = _without(needed_tables(self.config, about), withheld)

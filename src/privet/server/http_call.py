@@ -35,6 +35,7 @@ from .browser_login import CookieSigner, LogIn
 from .data_set import DataSet, missing
 from .identity import ROLES, Identity, Role, unknown
 from .job_queue import JobQueue
+from .own_replies import OwnReplies
 from .results_formats import dump
 from .throttle import ServerLimits, Throttle
 from .token_store import TokenStore
@@ -72,6 +73,10 @@ class ServerState:
         self.by_account = Throttle(self.limits.rate, self.limits.burst)
         self.by_address = Throttle(self.limits.unknown_rate, self.limits.unknown_burst)
         self.threads = CapacityLimiter(16)
+        self.asking = CapacityLimiter(4)
+        """Questions that are planned and charged at a time: more would only take turns, and keep others waiting."""
+        self.replies = OwnReplies()
+        self._marking: set[int] = set()
 
     @property
     def cookie(self) -> str:
@@ -81,6 +86,13 @@ class ServerState:
     def visible(self, identity: Identity) -> list[DataSet]:
         """Return the data sets that an account may know of."""
         return [one for one in self.datasets.values() if one.visible_to(identity)]
+
+    def mark_used(self, token: int) -> None:
+        """Remember beside the request that a token was used: who asks does not wait for the disk."""
+        if token not in self._marking:
+            self._marking.add(token)
+            done = asyncio.get_running_loop().run_in_executor(None, self.accounts.mark_used, token)
+            done.add_done_callback(lambda _: self._marking.discard(token))
 
     def note(self, act: str, identity: Identity, *, account: str | None = None, note: str = "") -> None:
         """Record an act in the chain of every ledger that it is about."""
@@ -226,7 +238,9 @@ async def _answer(route: ApiRoute, state: ServerState, request: Request, who: li
         refused.headers["Connection"] = "close"  # what follows on it may be a part of this request
         return refused
     address = request.client.host if request.client else ""
-    identity, login = await to_thread.run_sync(_identify, state, request, limiter=state.threads)
+    identity, login = _recognised(state, request), None
+    if identity is None:
+        identity, login = await to_thread.run_sync(_identify, state, request, limiter=state.threads)
     if identity is None:
         state.by_address.check(address)
     else:
@@ -245,6 +259,17 @@ async def _answer(route: ApiRoute, state: ServerState, request: Request, who: li
     if inspect.iscoroutinefunction(route.endpoint):
         return await route.endpoint(call)  # type: ignore[no-any-return]
     return await to_thread.run_sync(route.endpoint, call, limiter=state.threads)  # type: ignore[arg-type]
+
+
+def _recognised(state: ServerState, request: Request) -> Identity | None:
+    """Return whose token is in the header, where nothing is to be written first; None leaves it to `_identify`."""
+    scheme, _, secret = request.headers.get("authorization", "").partition(" ")
+    facts = state.accounts.recognise(secret.strip()) if scheme.lower() == "bearer" else None
+    if facts is None or (facts.identity.token, datetime.datetime.now(datetime.UTC).date()) not in state.seen:
+        return None
+    if facts.use_is_due:
+        state.mark_used(facts.id)
+    return facts.identity
 
 
 def _identify(state: ServerState, request: Request) -> tuple[Identity | None, LogIn | None]:

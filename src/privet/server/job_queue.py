@@ -10,7 +10,7 @@ import asyncio
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -31,6 +31,8 @@ class Job:
     asked: AskedQuestion
     step: float
     started: float
+    rights: Hashable = None
+    """The rights with which it was admitted."""
     future: Future[None] = field(default_factory=Future)
     result: Any = None
     error: PrivetError | None = None
@@ -138,13 +140,13 @@ class JobQueue:
         with self._lock:
             return self._jobs.get((account, identifier))
 
-    def start(self, asked: AskedQuestion, step: float, read: Callable[[], Any]) -> Job:
+    def start(self, asked: AskedQuestion, step: float, read: Callable[[], Any], rights: Hashable = None) -> Job:
         """Return the job of an admitted question: the one that is being read, where the account asked the same."""
         with self._lock:
             known = self._jobs.get((asked.account, asked.id))
             if known is not None and not known.over:
                 return known
-            job = Job(asked, step, time.monotonic(), stopping=self._ending)
+            job = Job(asked, step, time.monotonic(), rights, stopping=self._ending)
             self._jobs[asked.account, asked.id] = job
             self._jobs.move_to_end((asked.account, asked.id))
             for key in [key for key, one in self._jobs.items() if one.over][

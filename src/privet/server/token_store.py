@@ -73,6 +73,11 @@ class TokenFacts:
         expires = self.identity.expires
         return "expired" if expires is not None and utc() >= expires else "valid"
 
+    @property
+    def use_is_due(self) -> bool:
+        """Whether its use is to be remembered again."""
+        return self.used is None or utc() - datetime.datetime.fromisoformat(self.used) > _USED_EVERY
+
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data."""
         facts = {"id": self.id, "created": self.created, "last_use": self.used, "revoked": self.revoked}
@@ -102,11 +107,12 @@ def _now() -> str:
 
 
 class TokenStore:
-    """The accounts file. One connection, used by one thread at a time."""
+    """The accounts file: a connection that writes and one that looks up tokens, each used by one thread at a time."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = threading.Lock()
+        self._finding = threading.Lock()
         try:
             os.close(os.open(path, os.O_CREAT | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0), 0o600))
             mode = path.stat().st_mode
@@ -119,12 +125,16 @@ class TokenStore:
             self._connection.execute("PRAGMA journal_mode=WAL")
             self._connection.execute("PRAGMA synchronous=FULL")
             self._connection.executescript(_TABLES)
+            # tokens are looked up beside what is being written, which waits for the disk
+            self._reader = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=10)
+            self._reader.execute("PRAGMA query_only=ON")
         except sqlite3.Error:
             raise_alone(RequestError(f"the accounts file {str(path)!r} is not one of Privet's, or is damaged"))
 
     def close(self) -> None:
         """Close the file."""
-        with self._lock:
+        with self._lock, self._finding:
+            self._reader.close()
             self._connection.close()
 
     def _rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
@@ -191,12 +201,22 @@ class TokenStore:
 
         Tokens are compared by their hashes, in constant time.
         """
+        facts = self.recognise(secret)
+        return None if facts is None else self.valid(facts.id)
+
+    def recognise(self, secret: str) -> TokenFacts | None:
+        """Return the facts of a token that may be used now, as `identify` does, and write nothing: it waits for no one.
+
+        Guarantee: what was revoked before, by this process or by another, is not recognised.
+        """
         if not secret.isascii() or len(secret) > _LONGEST:
             return None
         hashed = _hash(secret)
-        for number, kept in self._rows("SELECT id, hash FROM tokens WHERE hash = ?", hashed):
-            if hmac.compare_digest(bytes(kept), hashed):
-                return self.valid(number)
+        with self._finding:
+            rows = self._reader.execute(f"SELECT {_COLUMNS}, hash FROM tokens WHERE hash = ?", (hashed,)).fetchall()
+        for *row, kept in rows:
+            if hmac.compare_digest(bytes(kept), hashed) and (facts := _facts(tuple(row))).state == "valid":
+                return facts
         return None
 
     def valid(self, number: int) -> Identity | None:
@@ -204,10 +224,13 @@ class TokenStore:
         rows = self._rows(f"{_SELECT} WHERE id = ?", number)
         if not rows or (facts := _facts(rows[0])).state != "valid":
             return None
-        used = facts.used
-        if used is None or utc() - datetime.datetime.fromisoformat(used) > _USED_EVERY:
-            self._write("UPDATE tokens SET used = ? WHERE id = ?", _now(), number)
+        if facts.use_is_due:
+            self.mark_used(number)
         return facts.identity
+
+    def mark_used(self, number: int) -> None:
+        """Remember that a token was used now."""
+        self._write("UPDATE tokens SET used = ? WHERE id = ?", _now(), number)
 
     # Questions that were admitted.
 
@@ -348,7 +371,8 @@ class TokenStore:
         return self.requests(dataset, number=number)[0]
 
 
-_SELECT = "SELECT id, name, role, datasets, tables, withheld, created, expires, used, revoked FROM tokens"
+_COLUMNS = "id, name, role, datasets, tables, withheld, created, expires, used, revoked"
+_SELECT = f"SELECT {_COLUMNS} FROM tokens"
 
 
 def read_name(value: object, parameter: str = "name", *, most: int = _LONGEST) -> str:

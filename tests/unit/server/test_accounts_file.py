@@ -56,7 +56,9 @@ def test_a_token_is_known_until_it_expires_or_is_revoked(store: TokenStore) -> N
     assert store.token(facts.id).state == "expired"
     other, more = store.add("ben", "analyst")
     assert store.identify(other) is not None
+    assert store.recognise(other) is not None
     store.revoke(more.id)
+    assert store.recognise(other) is None
     assert store.identify(other) is None
     assert store.valid(more.id) is None
     assert store.revoke(more.id).state == "revoked"
