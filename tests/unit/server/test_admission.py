@@ -241,3 +241,15 @@ def test_a_server_does_not_listen_beyond_this_computer_in_clear_text(tmp_path: P
             ServerOptions(place, **given).check()  # type: ignore[arg-type]
     ServerOptions(place, host=host, behind_proxy=True).check()
     ServerOptions(place, host=host, certificate=tmp_path, key=tmp_path).check()
+
+
+def test_rows_of_a_public_table_come_in_an_order_of_their_own(world: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = world.server.datasets["clinic"].engine
+    rows = engine.public_rows("wards")
+    assert rows is not None
+    seen = []
+    for order in (sorted(rows), sorted(rows, reverse=True)):
+        monkeypatch.setattr(engine, "public_rows", lambda name, order=order: order)
+        seen.append(world.call("{d}/public/wards").json)
+    assert seen[0] == seen[1]
+    assert len(seen[0]["rows"]) == 2
