@@ -65,8 +65,20 @@ MUTANTS: list[Mutant] = [
     *of(
         "inference.several_means:all_equal",
         MEANS,
-        ("-np.sign(share) * np.log1p(-2 * np.abs(share)) * scale", "0.0 * scale"),
         ("size if doubted else size - 1", "size - 1"),
+    ),
+    *of(
+        "inference.several_means:_drawn",
+        MEANS,
+        ("-np.sign(share) * np.log1p(-2 * np.abs(share)) * scale", "0.0 * scale"),
+    ),
+    *of(
+        "inference.several_means:explained_share",
+        MEANS,
+        ("max(length - radius, 0.0)", "length"),
+        ("(length + radius) ** 2", "length ** 2"),
+        ("float((share * (1 - share) * variance).sum())", "0.0"),
+        ("not deviation > 0", "False"),
     ),
     *of("inference.effects:effect_interval.p_value", MEANS, ("math.hypot(deviation, d * spread_error)", "deviation")),
     *of("study.means:PairedTest.question", TESTS, ("rows.per_unit(**sides)", "rows")),

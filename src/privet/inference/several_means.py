@@ -6,6 +6,7 @@ best, the residuals over their deviations, squared and summed, are compared with
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -49,7 +50,7 @@ def all_equal(equations: Equation, *, digest: str) -> Homogeneity:
     The points of a simulation are fixed by the digest: asking again cannot choose another p-value.
     """
     import numpy as np
-    from scipy.special import chdtrc, ndtri
+    from scipy.special import chdtrc
 
     size = len(equations.top)
     sums, m = equations, float(np.nanmean(equations.value)) if np.isfinite(equations.value).any() else 0.0
@@ -65,14 +66,99 @@ def all_equal(equations: Equation, *, digest: str) -> Homogeneity:
     scales, deviation, _ = sums.errors(np.full(size, m))
     if not scales or not any(np.any(one > 0) for one in scales):
         return Homogeneity(statistic, degrees, float(chdtrc(degrees, statistic)), m, False, doubted)
-    points = FixedPoints(digest, "several means")
-    drawn = ndtri(points.uniform((_DRAWS, size))) * deviation
-    for scale in scales:
-        share = points.uniform((_DRAWS, size)) - 0.5
-        drawn += -np.sign(share) * np.log1p(-2 * np.abs(share)) * scale
-    null = _length(drawn, sums.bottom, variance, whole=doubted)
+    null = _length(
+        _drawn(scales, deviation, FixedPoints(digest, "several means")), sums.bottom, variance, whole=doubted
+    )
     p = (1 + int((null >= statistic).sum())) / (_DRAWS + 1)
     return Homogeneity(statistic, degrees, p, m, True, doubted)
+
+
+@dataclass(frozen=True)
+class Explained:
+    """Eta squared: the share of the variance of values that lies between groups, with an interval."""
+
+    value: float
+    low: float
+    high: float
+    error: float
+
+
+def explained_share(equations: Equation, within: tuple[float, float], *, confidence: float, digest: str) -> Explained:
+    """Return eta squared, s_B^2 / (s_B^2 + s_W^2), with s_B^2 the least over m of sum p_g (mean_g - m)^2.
+
+    The root of that sum is the length of a vector, for estimated means as for true ones, and the two lengths differ by
+    no more than that of the vector of errors, whose law is known: it is simulated. Where p_g is off by a factor, s_B^2
+    is off by no more than the least and the largest of these. Three quarters of what the interval may miss are for the
+    errors of the means, an eighth for s_W, and an eighth for the noise in numbers of rows.
+
+    Args:
+        equations: the means of all groups.
+        within: the standard deviation within groups, and its standard error.
+        confidence: the confidence level of the interval.
+        digest: what fixes the points of the simulation.
+
+    Guarantee: at least the confidence level, where sampling errors are normal and values nearly so. From 0 to 1 where
+    the number of rows of a group is near its noise, or nothing is known of the deviation within groups.
+    """
+    import numpy as np
+
+    size, tail, (deviation, spread_error) = len(equations.top), 1 - confidence, within
+    rows, none = equations.bottom, np.zeros(len(equations.top))
+    noise = np.sqrt(sum(((one.slope * one.law.deviation) ** 2 for one in equations.noise), none))
+    least, most = (rows + side * _reach(tail / (16 * size)) * noise for side in (-1, 1))
+    doubted = least.min() <= 0 or any(doubtful(equations.at([place])) for place in range(size))
+    if doubted or not deviation > 0 or not math.isfinite(spread_error):
+        return Explained(math.nan, 0.0, 1.0, math.nan)
+    share, means = rows / rows.sum(), equations.top / rows
+    scales, normal, _ = equations.errors(means)
+    errors = _drawn(scales, normal, FixedPoints(digest, "eta squared")) / rows
+    lengths = np.sort(_between(errors, share))
+    rank = math.ceil((1 - 3 * tail / 4) * (_DRAWS + 1))
+    radius = float(lengths[rank - 1]) if rank <= _DRAWS else math.inf
+    length, far = float(_between(means[None, :], share)[0]), _reach(tail / 16) * spread_error
+    low = max(length - radius, 0.0) ** 2 * float((least / (least + most.sum() - most) / share).min())
+    high = (length + radius) ** 2 * float((most / (most + least.sum() - least) / share).max())
+    variance = (normal**2 + 2 * sum((one**2 for one in scales), none)) / rows**2
+    between = max(length**2 - float((share * (1 - share) * variance).sum()), 0.0)
+    ends = (
+        _share_of(low, deviation + far),
+        _share_of(between, deviation),
+        _share_of(high, deviation - far) if deviation > far else 1.0,
+    )
+    ratio, step = math.sqrt(between) / deviation, float(np.sqrt((lengths**2).mean())) / deviation
+    error = (2 * ratio * step + step**2) / (1 + ratio**2) ** 2
+    return Explained(min(max(ends[1], ends[0]), ends[2]), ends[0], ends[2], error)
+
+
+def _between(means: Floats, share: Floats) -> Floats:
+    """Return the standard deviation between the means of each row."""
+    import numpy as np
+
+    centred = means - (means * share).sum(axis=1, keepdims=True)
+    return np.asarray(np.sqrt((share * centred**2).sum(axis=1)))
+
+
+def _share_of(between: float, deviation: float) -> float:
+    return between / (between + deviation**2) if math.isfinite(between) else 1.0
+
+
+def _reach(tail: float) -> float:
+    """Return how many deviations normal and Laplace errors exceed with this probability at most, on one side."""
+    from scipy.special import ndtri
+
+    return max(float(-ndtri(tail)), -math.log(2 * tail) / math.sqrt(2))
+
+
+def _drawn(scales: list[Floats], normal: Floats, points: FixedPoints) -> Floats:
+    """Return errors of all residuals, by points that are fixed."""
+    import numpy as np
+    from scipy.special import ndtri
+
+    drawn = ndtri(points.uniform((_DRAWS, len(normal)))) * normal
+    for scale in scales:
+        share = points.uniform((_DRAWS, len(normal))) - 0.5
+        drawn += -np.sign(share) * np.log1p(-2 * np.abs(share)) * scale
+    return np.asarray(drawn)
 
 
 def _variance(equations: Equation, m: float) -> Floats:

@@ -1,7 +1,8 @@
 """Tests of means of private columns: one mean, two or several groups, pairs within each person.
 
 Each releases a sum, a sum of squares and a count of every group, in one question. Variances are estimated from them,
-every test is inverted by the joint law of the noise and of sampling, and Cohen's d stands beside the difference.
+every test is inverted by the joint law of the noise and of sampling. Cohen's d stands beside a difference, and eta
+squared beside several means.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from privet.inference.contrast import ALTERNATIVES, Alternative, Contrast, one_s
 from privet.inference.effects import effect_interval
 from privet.inference.equation import Equation
 from privet.inference.finding import Finding
-from privet.inference.several_means import all_equal
+from privet.inference.several_means import all_equal, explained_share
 from privet.planner.plan import Plan
 from privet.query.frame import Frame, Result
 from privet.query.functions import typed
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 _MEAN, _SPREAD = "mean", "spread"
 _CLAMPED = "values are clamped to their declared bounds, and the mean is that of clamped values"
+_NORMAL_WITHIN = "eta squared: values are nearly normal within groups, which have their shares of the rows"
 _NORMAL = "Cohen's d: values are nearly normal, as its error depends on their fourth moments"
 
 
@@ -275,8 +277,19 @@ class MeansTest(_OfMeans):
                 assumptions=(*assumptions, _NORMAL),
             )
         # in the order of the answer: that in which groups are named chooses no p-value
-        in_order = means.at(sorted(range(len(rows)), key=rows.__getitem__))
-        test = all_equal(in_order, digest=answer.receipt.digest)
+        order = sorted(range(len(rows)), key=rows.__getitem__)
+        in_order, digest = means.at(order), answer.receipt.digest
+        test = all_equal(in_order, digest=digest)
+        within = _pooled(spreads.at(order), in_order)
+        share = explained_share(in_order, within, confidence=confidence, digest=digest)
+        estimates["eta squared"] = Estimate(
+            value=share.value,
+            low=share.low,
+            high=share.high,
+            confidence=confidence,
+            standard_error=share.error,
+            covers=reader.words("share of the variance that lies between groups", reader.used(_MEAN)),
+        )
         method = "least weighted squares over the common mean, by the joint law of the noise and of sampling"
         return Finding(
             name="Analysis of variance",
@@ -286,7 +299,7 @@ class MeansTest(_OfMeans):
             degrees=test.degrees,
             estimates=estimates,
             method=f"{method}; {'simulated, by points that the digest fixes' if test.simulated else 'chi-squared'}",
-            assumptions=assumptions,
+            assumptions=(*assumptions, _NORMAL_WITHIN),
             notes=(_CONSERVATIVE,) if test.conservative else (),
         )
 

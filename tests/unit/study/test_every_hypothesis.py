@@ -52,10 +52,10 @@ EFFECTS = {
     "proportions-equal": "Cramer's V",
     "ranks": "larger",
     "mean": "Cohen's d",
+    "means": "eta squared",
     "paired": "Cohen's d",
 }
-"""The effect size beside a p-value; of proportions and their differences it is the estimate itself, and several means
-have none."""
+"""The effect size beside a p-value; of proportions and their differences it is the estimate itself."""
 
 
 def session() -> privet.Session:

@@ -122,6 +122,11 @@ def test_two_means_and_several(people: privet.Session) -> None:
     assert several.degrees == 2
     assert several.p_value is not None
     assert several.p_value < 0.01
+    assert list(several.estimates) == ["mean in a", "mean in b", "mean in c", "eta squared"]
+    effect = several.estimates["eta squared"]
+    assert 0 < effect.low < effect.value < effect.high < 0.2
+    turned = people.test("t", MeansTest("x", by="g", groups=("c", "a", "b")), epsilon=20, confidence=0.95)
+    assert turned.estimates["eta squared"] == effect
     again = people.test("t", MeansTest("x", by="g"), epsilon=20)
     assert again.p_value == several.p_value  # the points are fixed by the digest
 
