@@ -152,7 +152,10 @@ def fill(page: Page, selector: str, text: str) -> None:
     """Go to a field by Tab and type a text in place of what it has."""
     tab_to(page, selector)
     page.keyboard.press("ControlOrMeta+a")
-    page.keyboard.insert_text(text)
+    if text:
+        page.keyboard.insert_text(text)
+    else:
+        page.keyboard.press("Delete")
 
 
 def choose(page: Page, selector: str, option: str) -> None:

@@ -96,6 +96,37 @@ def test_nothing_scrolls_sideways_on_a_phone(
     page.context.close()
 
 
+def test_every_step_of_the_set_up_fits_a_phone(chrome: Any, world: Served) -> None:
+    page, watched = opened(chrome, world, "carol", custodian=True, phone=True)
+    page.goto("/set-up")
+    page.click("form[hx-post$=columns] button")
+    page.wait_for_selector("#t1-3-low")
+    _fits(page)
+    page.click("form[hx-post$=draft] button")
+    page.wait_for_selector("#draft .error")
+    _fits(page)
+    bounds = {"#t0-1": ("1900", "2025"), "#t1-1": ("0", "110"), "#t1-3": ("2025-01-01", "2025-12-31")}
+    for place, (low, high) in bounds.items():
+        page.fill(f"{place}-low", low)
+        page.fill(f"{place}-high", high)
+    page.fill("#t0-2-values", ", ".join(f"a region with a long name {number}" for number in range(9)))
+    page.fill("#t1-2-values", "heart, lung")
+    page.click("form[hx-post$=draft] button")
+    page.wait_for_selector("#draft .good")
+    _fits(page)
+    watched.check()
+    page.context.close()
+
+
+def _fits(page: Any) -> None:
+    """Check the width of a page and, in both colours, what axe-core finds."""
+    settled(page)
+    assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        assert not AXE.exists() or violations(page) == []
+
+
 def test_the_log_in_is_accessible_to_whom_it_is_for(chrome: Any, world: Served) -> None:
     for custodian in (False, True):
         context = chrome.new_context(base_url=world.server.urls[int(custodian)], viewport={"width": 375, "height": 700})

@@ -371,17 +371,26 @@ def test_marginals_are_looked_at_from_every_side(chrome: Any, world: Served) -> 
 TESTS = [
     ("Is a mean what you expect?", {"#h-equals": "500"}),
     ("Do means differ between groups?", {}),
-    ("Do two measurements of the same people differ?", {}),
+    ("Do paired measurements differ?", {}),
     ("Is a proportion what you expect?", {"#h-condition": "age > 50"}),
     ("Do two proportions differ?", {"#h-condition": "age > 50"}),
-    ("Is a proportion the same in every group?", {}),
-    ("Do groups have the shares that you expect?", {"#h-share1": "1/2"}),
+    ("Do several proportions differ?", {}),
+    ("Are shares what you expect?", {"#h-share1": "1/2"}),
     ("Are two columns independent?", {}),
-    ("Does one group tend to have larger values?", {"#h-width": "10"}),
+    ("Are values of a group larger?", {"#h-width": "10"}),
 ]
 
 
-@pytest.mark.parametrize(("question", "typed"), TESTS)
+EQUIVALENT = [
+    ("Is a mean what you expect?", {"#h-equals": "500", "#h-margin": "100"}),
+    (
+        "Is a proportion what you expect?",
+        {"#h-condition": "age > 50", "#h-equals": "", "#h-within0": "0.4", "#h-within1": "0.6"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("question", "typed"), TESTS + EQUIVALENT)
 def test_every_test_is_asked_by_its_form(chrome: Any, world: Served, question: str, typed: dict[str, str]) -> None:
     page, watched = opened(chrome, world, "ana")
     page.goto("/d/clinic/explore?table=visits")

@@ -141,17 +141,17 @@ def _notes(table: DraftTable) -> Iterator[str]:
             "public values"
         )
     for kind, example in _BOUNDED.items():
-        names = [
-            toml_key(one.name)
-            for one in table.columns
-            if one.declared is None
-            and one.kind == kind
-            and not (table.public or one.name in (table.unit, *table.likely) or _links(table, one))
-        ]
+        names = [toml_key(one.name) for one in table.columns if one.kind == kind and lacks_bounds(table, one)]
         if names:
             yield (
                 f"{TODO} give public bounds if {' or '.join(names)} may be summed or grouped by: {names[0]} = {example}"
             )
+
+
+def lacks_bounds(table: DraftTable, column: DraftColumn) -> bool:
+    """Return whether public bounds of a column are still to be given."""
+    needless = table.public or column.name in (table.unit, *table.likely) or _links(table, column)
+    return column.declared is None and column.kind in _BOUNDED and not needless
 
 
 def _links(table: DraftTable, column: DraftColumn) -> bool:

@@ -19,7 +19,7 @@ from starlette.responses import Response, StreamingResponse
 
 import privet
 from privet.core.budget import Approximate, Budget, Pure, Zcdp
-from privet.core.errors import BadParameter, NotFound, RequestError, raise_alone
+from privet.core.errors import AccessError, BadParameter, NotFound, RequestError, raise_alone
 from privet.core.numbers import read_rational
 from privet.execution.request import asked_at, utc_now
 from privet.ledger import codec
@@ -29,7 +29,7 @@ from .admission import Admitted, NotStored, finding
 from .browser_login import SECONDS
 from .data_set import Desk
 from .http_call import ANYONE, EVERY_ROLE, HEADERS, ApiRoute, HttpCall, reply
-from .identity import Role, unknown
+from .identity import NO_LOG_IN, Role
 from .job_queue import Job
 from .operations import OPERATIONS, Operation, plain
 from .own_replies import is_released, repeats
@@ -55,7 +55,7 @@ def log_in(call: HttpCall) -> Response:
     token = call.take("token")["token"]
     identity = call.state.accounts.identify(token) if isinstance(token, str) else None
     if identity is None:
-        raise unknown()
+        raise AccessError(NO_LOG_IN)
     login = call.state.signer.issue(identity.token)
     call.state.note("log-in", identity)
     response = reply({**identity.to_dict(), "csrf_token": call.state.signer.csrf_token(login)})

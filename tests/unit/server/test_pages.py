@@ -373,6 +373,7 @@ def test_a_schema_becomes_a_file_that_is_tried_on_made_up_rows(world: Served, tm
         ({"t0_name1": 'age"\n[budget]\nepsilon = 9'}, ""),
         ({"t0_source": 'x"\n[analysts.eve]\nepsilon = 9'}, ""),
         ({"t0_unit": "nobody"}, "nobody"),
+        ({"t0_low1": "", "t0_high1": ""}, "the lowest and the highest of visits.age;"),
     ],
 )
 def test_what_is_typed_wrongly_is_told_and_never_becomes_other_lines(world: Served, change: Any, told: str) -> None:
@@ -384,6 +385,7 @@ def test_what_is_typed_wrongly_is_told_and_never_becomes_other_lines(world: Serv
         line.strip().startswith("[analysts.eve]") or line.strip() == "epsilon = 9" for line in page.splitlines()
     )
     assert "/tmp/" not in page
+    assert "privet-set-up-" not in page
 
 
 TWO_TABLES = """
@@ -450,6 +452,43 @@ def test_every_hypothesis_has_a_form_whose_question_is_planned(world: Served, ki
     page = text(world, f"/a/{found}")
     assert "Null hypothesis" in page
     assert TESTS[kind].rstrip("?") in text(world, "/d/clinic/answers")
+
+
+EQUIVALENT = [
+    ("MeanTest", {"column": "cost", "equals": 500, "margin": 100}),
+    ("MeansTest", {"column": "cost", "by": "ward", "groups": ["heart", "lung"], "margin": 100}),
+    ("PairedTest", {"first": "age", "second": "cost", "margin": 100}),
+    ("Proportion", {"condition": "age > 50", "within": [0.4, 0.6]}),
+    ("TwoProportions", {"condition": "age > 50", "by": "ward", "groups": ["heart", "lung"], "within": [-0.1, 0.1]}),
+]
+
+
+@pytest.mark.parametrize(("kind", "given"), EQUIVALENT)
+def test_a_form_has_the_fields_of_equivalence_and_they_are_planned(
+    world: Served, kind: str, given: dict[str, Any]
+) -> None:
+    form = text(world, f"/d/clinic/explore/test?table=visits&kind={kind}")
+    named = set(re.findall(r'name="hypothesis\.(\w+)"', form))
+    assert {*given} <= named
+    body = {"table": "visits", "hypothesis": {"kind": kind, **given}, "epsilon": 0.1}
+    assert world.call("{d}/plan/test", body).status == 200
+
+
+def test_hypotheses_with_a_margin_or_bounds_are_all_among_these() -> None:
+    having = {one for one in TESTS for field in fields(getattr(study, one)) if field.name in ("margin", "within")}
+    assert having == {kind for kind, _ in EQUIVALENT}
+
+
+def test_a_log_in_with_a_wrong_token_says_what_to_do_on_a_page(world: Served) -> None:
+    reply = world.call("/v1/login", {"token": "privet_wrong"}, who=None)
+    assert reply.status == 401
+    assert "copy all of it" in reply.json["error"]["message"]
+    assert "Bearer" not in reply.json["error"]["message"]
+
+
+def test_the_log_in_says_whom_it_is_for(world: Served) -> None:
+    assert "For custodians and auditors" in text(world, "/login", who=None, custodian=True)
+    assert "your privacy budget" in text(world, "/login", who=None)
 
 
 def test_every_hypothesis_of_the_package_is_in_the_list_of_forms() -> None:

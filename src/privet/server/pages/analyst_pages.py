@@ -37,7 +37,7 @@ _LEAST = 0.001
 
 def login_page(call: HttpCall) -> Response:
     """Return the page on which a token is given."""
-    return page(call, "login.html", title="Log in", name="")
+    return page(call, "login.html", title="Log in", name="", custodian=False)
 
 
 def first_page(call: HttpCall) -> Response:
@@ -299,7 +299,7 @@ def _shown_answer(call: HttpCall, job: Job | None) -> Response:
     asked, name = {**_earlier(job.asked), "names": _names(call, job.asked.dataset)}, job.asked.dataset
     if not job.over:
         if inside:
-            return fragment("waiting_part.html", asked=asked)
+            return fragment("waiting_part.html", asked=asked, name=name)
         return page(call, "waiting.html", title="Reading", name=name, asked=asked)
     if inside:
         return Response("", 200, {"HX-Refresh": "true"})

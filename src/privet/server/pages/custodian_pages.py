@@ -10,7 +10,6 @@ from privet.core.budget import Approximate, Zcdp
 from privet.server.custodian_api import BOTH
 from privet.server.http_call import ANYONE, ApiRoute, HttpCall
 
-from .analyst_pages import login_page
 from .page_serving import page
 from .set_up_pages import SET_UP_PAGES
 from .spending import charge_facts, spending_by_account, spending_by_block
@@ -18,6 +17,11 @@ from .spending import charge_facts, spending_by_account, spending_by_block
 _LATEST = 100
 _MOST_CHARGES = 20_000
 """Spending is drawn from this many charges, the latest; balances count them all."""
+
+
+def custodian_login(call: HttpCall) -> Response:
+    """Return the page on which a custodian or an auditor gives a token."""
+    return page(call, "login.html", title="Log in", name="", custodian=True)
 
 
 def custodian_first(call: HttpCall) -> Response:
@@ -124,7 +128,7 @@ def ledger_page(call: HttpCall) -> Response:
 
 
 CUSTODIAN_PAGES: tuple[ApiRoute, ...] = (
-    ApiRoute("GET", "/login", ANYONE, login_page, "Log in."),
+    ApiRoute("GET", "/login", ANYONE, custodian_login, "Log in."),
     ApiRoute("GET", "/", BOTH, custodian_first, "The data sets."),
     ApiRoute("GET", "/d/{dataset}", BOTH, overview, "Overview."),
     ApiRoute("GET", "/d/{dataset}/releases", BOTH, releases_page, "Releases."),

@@ -10,13 +10,13 @@ from privet.server.token_store import AskedQuestion
 TESTS: Mapping[str, str] = {
     "MeanTest": "Is a mean what you expect?",
     "MeansTest": "Do means differ between groups?",
-    "PairedTest": "Do two measurements of the same people differ?",
+    "PairedTest": "Do paired measurements differ?",
     "Proportion": "Is a proportion what you expect?",
     "TwoProportions": "Do two proportions differ?",
-    "EqualProportions": "Is a proportion the same in every group?",
-    "GoodnessOfFit": "Do groups have the shares that you expect?",
+    "EqualProportions": "Do several proportions differ?",
+    "GoodnessOfFit": "Are shares what you expect?",
     "Independence": "Are two columns independent?",
-    "SameRanks": "Does one group tend to have larger values?",
+    "SameRanks": "Are values of a group larger?",
 }
 """Every test of `privet.study`, as the question that it answers."""
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from privet.config.draft import Draft, DraftColumn, DraftTable, toml_list, toml_text, write_draft
+from privet.config.draft import Draft, DraftColumn, DraftTable, lacks_bounds, toml_list, toml_text, write_draft
 from privet.config.sessions import practice
 from privet.core.errors import PrivetError, RequestError, raise_alone
 from privet.server.custodian_api import CUSTODIAN
@@ -146,6 +146,11 @@ def draft_of(body: Mapping[str, Any]) -> str:
         tables.append(_draft_table(own))
     if not tables:
         raise RequestError("there is no table yet; paste a schema first")
+    missing = [f"{table.name}.{one.name}" for table in tables for one in table.columns if lacks_bounds(table, one)]
+    if missing:
+        raise RequestError(
+            f"give the lowest and the highest of {', '.join(missing)}; from public knowledge, not the data"
+        )
     budget = f"epsilon = {_number(body, 'epsilon')}"
     budget += f"\ndelta = {_number(body, 'delta')}" if body.get("delta") else ""
     return write_draft(Draft(tables=tuple(tables), budget=budget))
@@ -159,6 +164,10 @@ def _draft_table(body: Mapping[str, Any]) -> DraftTable:
             break
         columns.append(DraftColumn(name, _kind(body, place), _declared(body, place)))
     protects = str(body.get("unit") or "rows")
+    if not (
+        protects in ("rows", "public:") or protects.startswith("link: ") or protects in {one.name for one in columns}
+    ):
+        raise RequestError(f"there is no column {protects[:60]!r}; choose who is protected again")
     link = protects.removeprefix("link: ") if protects.startswith("link: ") else None
     public = protects == "public:"
     limits = [_whole(body, one) for one in ("groups", "rows")]
@@ -230,7 +239,7 @@ def draft_part(call: HttpCall) -> Response:
             with practice(place) as session:
                 asked = [(sql, repr(session.ask(sql))) for sql in _practised(session)]
     except PrivetError as error:
-        told = str(error).replace(str(Path(tempfile.gettempdir())), "")
+        told = re.sub(r"\S*privet-set-up-[^/\s]*/", "", str(error))
         return fragment("set_up_error.html", told=told)
     return fragment("set_up_draft.html", text=text, asked=asked)
 
