@@ -417,6 +417,8 @@ def test_signed_sums_are_asked_of_a_vector_that_was_opened_for_them() -> None:
         {"epsilon": 1, "rho": 1},
         {"sensitivity": 0},
         {"sensitivity": -3},
+        {"sensitivity": 1e308},
+        {"threshold": -(10**400)},
         {"signed": "yes"},
         {"values": 1},
         {"table": "other"},

@@ -281,6 +281,7 @@ BAD: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
     (("visits", ["ward", "sex"]), {"ways": 1, "weights": {"ward": math.nan}}, "weights"),
     (("visits", ["ward", "sex"]), {"ways": 1, "weights": {"ward": math.inf}}, "weights"),
     (("visits", ["ward", "sex"]), {"ways": 1, "weights": [1, 2]}, "mapping"),
+    (("visits", ["ward", "sex"]), {"weights": {("ward", "sex"): 1, ("sex", "ward"): 2}}, "each with one weight"),
     (("visits", ["ward", "sex"]), {"epsilon": 1, "rho": 1}, "not both"),
     (("visits", ["ward", "sex"]), {"nonnegative": 1}, "True or False"),
     (("visits", ["ward", "sex"]), {"contribution": "auto"}, "auto"),

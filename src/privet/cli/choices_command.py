@@ -101,11 +101,17 @@ def above_command(
     Example:
       privet above 500 "SELECT COUNT(*) FROM visits WHERE age > 65" --limit 3 --epsilon 0.5
     """
+    from privet.execution.request import AskOptions
+    from privet.execution.vector import check_first
+
     text = read_sql(sql, file)
     with opened(config, analyst) as place:
         before = place.ledger.head()
         with asking(place):
-            vector = place.session.above(threshold, **how)
+            session, options = place.session, AskOptions(bound=how["bound"])
+            plan = session.plan_above(threshold, **how)
+            check_first(session._executor, session._catalog, plan, options, text)
+            vector = session.above(threshold, **how)
             answer = vector.ask(text)
         entry = vector.receipt.entry
         charged = entry > int(before.partition(":")[0])

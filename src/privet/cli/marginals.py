@@ -12,7 +12,7 @@ import click
 from privet.display import cost_words
 
 from .asking import read_contribution
-from .one_charge import bound_option, charge_options, left_in_words, run_charged, with_options
+from .one_charge import bound_option, charge_options, check_place, left_in_words, run_charged, with_options
 from .screen import counting_number, print_columns, print_facts, print_json, print_text
 
 if TYPE_CHECKING:
@@ -90,7 +90,20 @@ def command(
     if subsets:
         asked["subsets"] = [_names(one) for one in subsets]
 
+    level = 0.95 if confidence is None else confidence
+    sets: list[list[str]] = []
+
+    def shown(found: Marginals) -> list[CountTable]:
+        sets[:] = [_names(one) for one in show] or [list(one) for one in found.asked]
+        return [found.counts(*one, confidence=level) for one in sets]
+
     def run(session: Session) -> Marginals:
+        from privet.execution.counting import rehearsed_marginals
+
+        rehearsed = rehearsed_marginals(session.plan_marginals(table, list(columns), **asked))
+        shown(rehearsed)
+        if plot is not None:
+            check_place(plot, rehearsed.plot(*sets[0][:2]))
         return session.marginals(table, list(columns), **asked, nonnegative=nonnegative, whole=whole, key=key)
 
     def planned(session: Session) -> tuple[Any, Plan]:
@@ -101,9 +114,7 @@ def command(
     if done is None:
         return
     found, told = done
-    level = 0.95 if confidence is None else confidence
-    sets = [_names(one) for one in show] or [list(one) for one in found.asked]
-    tables = [found.counts(*one, confidence=level) for one in sets]
+    tables = shown(found)
     if plot is not None:
         found.plot(*sets[0][:2], path=plot)
     print_tables(found, tables, sets, told, as_json=as_json)
@@ -125,6 +136,8 @@ def _read_weights(written: tuple[str, ...]) -> dict[tuple[str, ...], Any] | None
         value = whole if whole is not None else written_decimal(amount)
         if not sign or not names or value is None:
             raise BadParameter("weight", one, "columns and a number, such as ward,sex=3")
+        if tuple(_names(names)) in found:
+            raise BadParameter("weight", one, "said once for each set of columns")
         found[tuple(_names(names))] = value
     return found or None
 

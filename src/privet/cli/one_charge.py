@@ -81,6 +81,16 @@ def run_charged(
         return found, _told_of(place, before)
 
 
+def check_place(path: Path, figure: Any) -> None:
+    """Refuse a place where a picture cannot be saved, before anything is charged."""
+    from privet.core.errors import BadParameter
+    from privet.plots.canvas import kind_of
+
+    kind_of(path, figure)
+    if path.is_dir() or not path.parent.is_dir():
+        raise BadParameter("plot", str(path), "a file in a folder that exists")
+
+
 def rows_of(session: Session, table: str, where: str | None) -> Frame:
     """Return the rows of a table, or those that meet a condition in SQL."""
     from privet.query.terms import col

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .marginals import counting_options, print_tables
-from .one_charge import run_charged
+from .one_charge import check_place, run_charged
 from .screen import counting_number, number
 
 if TYPE_CHECKING:
@@ -55,7 +55,25 @@ def command(
       privet ranges visits cost --bins 100 --epsilon 1 --plot cost.png
     """
 
+    level = 0.95 if confidence is None else confidence
+
+    def shown(found: Ranges) -> list[Any]:
+        tables = []
+        if spans:
+            tables.append(_spans(found, spans, level))
+        if quantile:
+            tables.append(_quantiles(found, quantile, level))
+        if histogram is not None or not tables:
+            tables.append(found.histogram(10 if histogram is None else histogram, confidence=level))
+        return tables
+
     def run(session: Session) -> Ranges:
+        from privet.execution.counting import rehearsed_ranges
+
+        rehearsed = rehearsed_ranges(session.plan_ranges(table, column, bins=bins, **cost))
+        shown(rehearsed)
+        if plot is not None:
+            check_place(plot, rehearsed.plot())
         return session.ranges(table, column, bins=bins, **cost, nonnegative=nonnegative, whole=whole, key=key)
 
     def planned(session: Session) -> tuple[Any, Plan]:
@@ -66,14 +84,7 @@ def command(
     if done is None:
         return
     found, told = done
-    level = 0.95 if confidence is None else confidence
-    tables = []
-    if spans:
-        tables.append(_spans(found, spans, level))
-    if quantile:
-        tables.append(_quantiles(found, quantile, level))
-    if histogram is not None or not tables:
-        tables.append(found.histogram(10 if histogram is None else histogram, confidence=level))
+    tables = shown(found)
     if plot is not None:
         found.plot(plot)
     names = [[one.name for one in table.series if not one.noisy] for table in tables]

@@ -120,7 +120,16 @@ def run_marginals(
 ) -> Marginals:
     """Return what a plan of marginals releases: from the ledger, or charged, read and drawn."""
     kept = run_counts(executor, plan.counts, key)
-    return Marginals(**held_of(executor, plan.counts, kept), nonnegative=nonnegative, whole=whole, asked=plan.asked)
+    return _marginals_of(plan, held_of(plan.counts, kept), nonnegative=nonnegative, whole=whole)
+
+
+def rehearsed_marginals(plan: MarginalsPlan) -> Marginals:
+    """Return marginals as the plan's, of zeros: what cannot be asked of them is refused before anything is charged."""
+    return _marginals_of(plan, _held(plan.counts, _zeros(plan.counts)), nonnegative=False, whole=False)
+
+
+def _marginals_of(plan: MarginalsPlan, held: dict[str, Any], *, nonnegative: bool, whole: bool) -> Marginals:
+    return Marginals(**held, nonnegative=nonnegative, whole=whole, asked=plan.asked)
 
 
 @dataclass(frozen=True, repr=False)
@@ -261,7 +270,15 @@ def _values(query: Query, schema: Schema) -> tuple[Any, ...]:
 def run_ranges(executor: Executor, plan: RangesPlan, *, nonnegative: bool, whole: bool, key: str | None) -> Ranges:
     """Return what a plan of ranges releases: from the ledger, or charged, read and drawn."""
     kept = run_counts(executor, plan.counts, key)
-    held = held_of(executor, plan.counts, kept)
+    return _ranges_of(plan, held_of(plan.counts, kept), nonnegative=nonnegative, whole=whole)
+
+
+def rehearsed_ranges(plan: RangesPlan) -> Ranges:
+    """Return ranges as the plan's, of zeros: what cannot be asked of them is refused before anything is charged."""
+    return _ranges_of(plan, _held(plan.counts, _zeros(plan.counts)), nonnegative=False, whole=False)
+
+
+def _ranges_of(plan: RangesPlan, held: dict[str, Any], *, nonnegative: bool, whole: bool) -> Ranges:
     facts: dict[str, Any] = {"kind": plan.kind, "starts": plan.starts, "ends": plan.ends}
     return Ranges(**held, nonnegative=nonnegative, whole=whole, **facts)
 
@@ -277,10 +294,18 @@ def run_counts(executor: Executor, counts: CountsPlan, key: str | None) -> Kept:
     return found
 
 
-def held_of(executor: Executor, counts: CountsPlan, kept: Kept) -> dict[str, Any]:
+def held_of(counts: CountsPlan, kept: Kept) -> dict[str, Any]:
     """Return what an object that answers again holds: released numbers, and public facts about them."""
-    one = counts.plan.passes[0]
     (column,) = kept.released.sums[0]
+    return _held(counts, tuple(column))
+
+
+def _zeros(counts: CountsPlan) -> tuple[int, ...]:
+    return (0,) * counts.measure.strategy.rows
+
+
+def _held(counts: CountsPlan, released: tuple[int, ...]) -> dict[str, Any]:
+    one = counts.plan.passes[0]
     low = loses(one)
     notes = ["Rows whose values are not declared are in no cell, and were dropped before anyone was scaled down."]
     if low:
@@ -294,7 +319,7 @@ def held_of(executor: Executor, counts: CountsPlan, kept: Kept) -> dict[str, Any
         "values": tuple(key.values or () for key in counts.keys),
         "axes": counts.axes,
         "measure": counts.measure,
-        "released": tuple(column),
+        "released": released,
         "digest": counts.plan.digest,
         "version": one.scan.schema.version,
         "price": dict(counts.plan.price),
@@ -378,7 +403,7 @@ def _weights(asked: tuple[tuple[str, ...], ...], weights: Weights | None) -> tup
     if not isinstance(weights, Mapping):
         raise BadParameter("weights", type(weights).__name__, allowed)
     places = {frozenset(one): place for place, one in enumerate(asked)}
-    found = [1.0] * len(asked)
+    found, seen = [1.0] * len(asked), set()
     for columns, amount in weights.items():
         named = (columns,) if isinstance(columns, str) else tuple(columns) if isinstance(columns, tuple) else None
         if named is None or not all(isinstance(name, str) for name in named):
@@ -389,7 +414,11 @@ def _weights(asked: tuple[tuple[str, ...], ...], weights: Weights | None) -> tup
         number = rational(amount, "weights")
         if not 0 < number <= _LARGEST_WEIGHT:
             raise BadParameter("weights", amount, f"numbers above 0, up to {_LARGEST_WEIGHT:,}")
-        found[places[frozenset(named)]] = float(number)
+        place = places[frozenset(named)]
+        if place in seen:
+            raise BadParameter("weights", ", ".join(named), "sets of different columns, each with one weight")
+        seen.add(place)
+        found[place] = float(number)
     return tuple(found)
 
 

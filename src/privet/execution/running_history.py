@@ -89,7 +89,7 @@ def plan_running(
 def run_running(executor: Executor, plan: RunningPlan, *, nonnegative: bool, key: str | None) -> RunningTotals:
     """Return what a plan of running totals releases: from the ledger, or charged, read and drawn."""
     kept = run_counts(executor, plan.counts, key)
-    held = held_of(executor, plan.counts, kept)
+    held = held_of(plan.counts, kept)
     steps = steps_of(plan.counts.keys[0], plan.counts.names[0])
     later = "Totals of a longer history are another release of the same people: charged again, and not to be averaged."
     upward = plan.counts.plan.passes[0].scan.sums[0].ends[0] >= 0

@@ -11,6 +11,7 @@ import secrets
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any
 
 from privet.core.errors import BadParameter, EngineError, LedgerError, RequestError, Unsupported
@@ -39,6 +40,8 @@ from .request import AskOptions, Catalog, Question, read_question, spend_of
 
 Noises = tuple[int, int]
 Outcome = tuple[bool, int | None]
+
+_LARGEST = 1e300
 
 
 @dataclass(frozen=True)
@@ -173,7 +176,7 @@ class OpenedVector:
         """
         with self._executor.pace.asking(), self._lock:
             self._executor.check_open()
-            asked = self._read(question, parameters)
+            asked = read_scalar(question, self._catalog, self._how, parameters)
             verify_question(self.plan, asked, self._executor.schemas)
             name = question_digest(self.plan, asked)
             if name not in self._state.answers:
@@ -182,12 +185,6 @@ class OpenedVector:
                 with self._executor.turn(self.plan.digest):
                     self._answer(asked, name)
             return self._crossed(self._state.answers[name])
-
-    def _read(self, question: Question, parameters: Parameters | None) -> ScalarQuestion:
-        query, wish, _ = read_question(question, self._catalog, parameters)
-        if wish != Wish():
-            raise Unsupported("a vector was paid for when it was opened; leave out what a question says about its cost")
-        return scalar_question(query, self._catalog.schemas, bound=self._how.bound, contribution=self._how.stated)
 
     def _check_left(self) -> None:
         if self._seen.over and self._state.left:
@@ -306,6 +303,23 @@ def keeping(executor: Executor) -> KeepsSecrets:
     return ledger
 
 
+def read_scalar(
+    question: Question, catalog: Catalog, how: AskOptions, parameters: Parameters | None = None
+) -> ScalarQuestion:
+    """Return a question to a vector as one count or bounded sum."""
+    query, wish, _ = read_question(question, catalog, parameters)
+    if wish != Wish():
+        raise Unsupported("a vector was paid for when it was opened; leave out what a question says about its cost")
+    return scalar_question(query, catalog.schemas, bound=how.bound, contribution=how.stated)
+
+
+def check_first(executor: Executor, catalog: Catalog, plan: ThresholdPlan, how: AskOptions, question: Question) -> None:
+    """Refuse a question that a vector of this plan would refuse, before the vector is opened and charged."""
+    asked = read_scalar(question, catalog, how)
+    verify_question(plan, asked, executor.schemas)
+    executor.engine.check(asked.scan)
+
+
 def plan_vector(
     threshold: Number,
     how: AskOptions,
@@ -320,7 +334,8 @@ def plan_vector(
     name: str,
 ) -> ThresholdPlan:
     """Return every decision about a sparse vector, and its price. It reads no data."""
-    bar, count = rational(threshold, "threshold"), whole(limit, "limit", least=1, most=MOST_CROSSINGS)
+    bar = _held(rational(threshold, "threshold"), "threshold")
+    count = whole(limit, "limit", least=1, most=MOST_CROSSINGS)
     for given, parameter in ((signed, "signed"), (values, "values")):
         instance(given, bool, parameter, "True or False")
     if not isinstance(name, str) or name:
@@ -334,7 +349,7 @@ def plan_vector(
         )
     first = schemas[0]
     most = max(moved for _, moved in found.values())
-    distance = most if sensitivity is None else positive(sensitivity, "sensitivity")
+    distance = most if sensitivity is None else _held(positive(sensitivity, "sensitivity"), "sensitivity")
     one_way = first.moves == "add-remove" and first.unit.touches == 1
     epsilon, measure = cost_of_spend(spend_of(catalog.budget, how))
     unit: Any = first.unit
@@ -352,6 +367,13 @@ def plan_vector(
         name,
         measure,
     )
+
+
+def _held(number: Fraction, parameter: str) -> Fraction:
+    """Return a number that is not so large that errors and noise beside it are beyond doubles."""
+    if abs(number) > _LARGEST:
+        raise BadParameter(parameter, number, f"at most {_LARGEST:g} in absolute value")
+    return number
 
 
 def _tables(catalog: Catalog, table: str | None) -> list[str]:

@@ -106,6 +106,17 @@ def _darken(figure: Figure) -> None:
             line.set_color(_on_dark(line.get_color(), ink))
 
 
+def kind_of(place: Any, figure: Figure) -> str:
+    """Return the kind of file that a place is for, refusing those that no picture can be saved as."""
+    kinds = figure.canvas.get_supported_filetypes()
+    kind = os.path.splitext(place)[1].removeprefix(".").lower() or "png"
+    if kind not in kinds:
+        raise BadParameter(
+            "path", place, f"a path that ends in one of {', '.join(sorted(kinds))}, or it cannot be written"
+        )
+    return kind
+
+
 def finish(figure: Figure, path: Path | None, theme: Theme = "light") -> Figure:
     """Return the figure in its theme, saved if there is somewhere to save it."""
     if theme == "dark":
@@ -113,12 +124,7 @@ def finish(figure: Figure, path: Path | None, theme: Theme = "light") -> Figure:
     if path is not None:
         place = given.path(path, "path", "where to save the picture: a path that ends in .png, .svg or .pdf")
         options: dict[str, Any] = {"dpi": 150}
-        kinds = figure.canvas.get_supported_filetypes()
-        kind = os.path.splitext(place)[1].removeprefix(".").lower() or "png"
-        if kind not in kinds:
-            raise BadParameter(
-                "path", place, f"a path that ends in one of {', '.join(sorted(kinds))}, or it cannot be written"
-            )
+        kind_of(place, figure)
         try:
             figure.savefig(place, **options)
         except OSError as error:

@@ -17,7 +17,7 @@ import numpy as np
 
 from privet import noise
 from privet.accounting.events import PureEvent
-from privet.core.errors import BadParameter, RequestError
+from privet.core.errors import BadParameter, RequestError, raise_alone
 from privet.core.event import Event
 from privet.core.given import instance, set_fields
 from privet.core.numbers import Number, positive, sqrt_down, sqrt_up, whole
@@ -36,6 +36,7 @@ from .workloads import Floats, check_held
 
 _BLUR = Fraction(1, 2**24)
 _REACH = 40
+_DEAREST = 1e300
 _LEAST_VARIANCE = 2.0**-300
 _RESIDUAL_STEPS = 64
 """The least variance, in squared steps and per cell of its marginal, of the noise that residuals are made from."""
@@ -97,9 +98,9 @@ class StrategyMeasure:
             wanted = "epsilon" if strategy.measure == "pure" else "rho"
             raise RequestError(f"a strategy for {strategy.measure} noise is priced in {wanted}; pass {wanted}=")
         if epsilon is not None:
-            scale = most * self.moved / positive(epsilon, "epsilon")
+            scale = most * self.moved / _price(epsilon, "epsilon")
         else:
-            scale = most**2 * self.moved / (2 * positive(rho, "rho"))
+            scale = most**2 * self.moved / (2 * _price(rho, "rho"))
         set_fields(self, scale=scale)
 
     @property
@@ -176,7 +177,10 @@ class StrategyMeasure:
     def worth(self, integers: Iterable[int]) -> Floats:
         """Return what released integers are worth, in rows: 2**-exponent each."""
         exact = read_integers(integers, "integers")
-        return np.array([one / (1 << self.exponent) for one in exact], dtype=np.float64)
+        try:
+            return np.array([one / (1 << self.exponent) for one in exact], dtype=np.float64)
+        except OverflowError:
+            raise_alone(RequestError("counts this large are no doubles; keep them exact with draw_integers"))
 
     def draw_integers(self, counts: Iterable[int] | SparseCounts) -> list[int]:
         """Return noisy measurements as exact integers, as `draw` does; each is worth 2**-exponent rows.
@@ -227,3 +231,11 @@ class StrategyMeasure:
         pure = self.strategy.measure == "pure"
         price = f"epsilon={float(self.event.pure()):g}" if pure else f"rho={float(self.event.rho()):g}"
         return f"StrategyMeasure({self.strategy!r}, {price}, {self.neighbors})"
+
+
+def _price(given: object, parameter: str) -> Fraction:
+    """Return a price that doubles can show."""
+    found = positive(given, parameter)
+    if found > _DEAREST:
+        raise BadParameter(parameter, given, f"a finite number above 0, up to {_DEAREST:g}")
+    return found

@@ -299,6 +299,20 @@ def test_a_sparse_matrix_is_what_it_says() -> None:
         ),
         (lambda: strategy.StrategyMeasure(strategy.haar(4, measure="pure"), neighbors="add-remove"), "either"),
         (lambda: strategy.StrategyMeasure(strategy.haar(4, measure="pure"), epsilon=1, neighbors="both"), "neighbors"),
+        (
+            lambda: strategy.StrategyMeasure(strategy.haar(4, measure="pure"), epsilon=10**400, neighbors="add-remove"),
+            "up to 1e\\+300",
+        ),
+        (
+            lambda: strategy.StrategyMeasure(strategy.haar(4, measure="gaussian"), rho=10**400, neighbors="add-remove"),
+            "up to 1e\\+300",
+        ),
+        (
+            lambda: strategy.StrategyMeasure(strategy.haar(4, measure="pure"), epsilon=1, neighbors="add-remove").draw(
+                [1, 2, 3, 10**400]
+            ),
+            "no doubles",
+        ),
         (lambda: strategy.ResidualStrategy((2, 1), ((0, 1),), (1,)), "one value"),
         (lambda: strategy.ResidualStrategy((2,), ((0,),), (1,), measure="pure"), "Gaussian"),
         (lambda: strategy.haar(4, measure="pure").apply([1, 2, 3]), "4 cells"),
