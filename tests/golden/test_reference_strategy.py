@@ -85,12 +85,19 @@ def test_the_best_branching_is_that_of_the_table(cells: int, branching: int, err
     assert best.rmse(ranges) == pytest.approx(error, rel=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("branching", "error"), [(3, 15.272), (5, 13.339), (6, 14.061), (10, 13.243), (24, 12.773), (64, 18.580)]
-)
-def test_trees_that_are_not_full_err_as_published(branching: int, error: float) -> None:
-    tree = strategy.tree(256, branching=branching, measure="pure")
-    assert tree.rmse(strategy.all_ranges(256)) == pytest.approx(error, abs=6e-4)
+BRANCHINGS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 64)
+BY_BRANCHING = {
+    256: (16.272, 15.272, 12.403, 13.339, 14.061, 12.437, 13.243, 14.178, 11.636, 12.172, 12.773, 14.159, 18.580),
+    1024: (21.830, 19.436, 16.602, 17.908, 15.952, 17.707, 18.886, 16.036, 17.743, 19.029, 20.337, 16.709, 20.404),
+    2048: (24.804, 20.504, 20.236, 18.813, 20.045, 18.545, 20.077, 21.131, 18.583, 20.109, 21.393, 24.135, 21.670),
+}
+
+
+@pytest.mark.parametrize("cells", BY_BRANCHING)
+def test_trees_of_every_branching_err_as_published(cells: int) -> None:
+    ranges = strategy.all_ranges(cells)
+    found = [strategy.tree(cells, branching=one, measure="pure").rmse(ranges) for one in BRANCHINGS]
+    assert found == pytest.approx(BY_BRANCHING[cells], abs=6e-4)
 
 
 @pytest.mark.parametrize(
@@ -145,3 +152,6 @@ def test_the_lecture_s_sum_and_difference() -> None:
     assert 2 * gaussian.rmse**2 == pytest.approx(8 / 3, rel=1e-4)
     direct = strategy.sums_and_differences(both, measure="gaussian").rmse(both)
     assert math.isclose(2 * direct**2, 4, rel_tol=1e-9)
+    for noise, total in (("pure", 8), ("gaussian", 4)):  # the cells themselves
+        cells = strategy.identity_strategy(3, measure=noise)  # type: ignore[arg-type]
+        assert 2 * cells.rmse(both) ** 2 == pytest.approx(total)

@@ -120,8 +120,8 @@ MUTANTS: list[Mutant] = [
     *of(
         "strategy.measured:StrategyMeasure.__init__",
         NORMS,
-        ("most**2 * self.moved / (2 * positive(rho, 'rho'))", "most * self.moved / (2 * positive(rho, 'rho'))"),
-        ("most * self.moved / positive(epsilon, 'epsilon')", "self.moved / positive(epsilon, 'epsilon')"),
+        ("most**2 * self.moved / (2 * _price(rho, 'rho'))", "most * self.moved / (2 * _price(rho, 'rho'))"),
+        ("most * self.moved / _price(epsilon, 'epsilon')", "self.moved / _price(epsilon, 'epsilon')"),
     ),
     *of(
         "strategy.measured:StrategyMeasure.moved",
