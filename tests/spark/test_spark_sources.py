@@ -273,9 +273,10 @@ def test_rows_by_jdbc_are_refused(spark: Any, tmp_path: Path) -> None:
         Spark(session=spark).over({"t": people(frame)})
 
 
-def test_an_older_spark_is_refused(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(type(spark), "version", property(lambda self: "3.5.9"))
-    with pytest.raises(RequestError, match=r"3\.5\.9 is too old"):
+@pytest.mark.parametrize("version", ["3.5.9", "4.0.2", "4"])
+def test_an_older_spark_is_refused(spark: Any, monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+    monkeypatch.setattr(type(spark), "version", property(lambda self: version))
+    with pytest.raises(RequestError, match=rf"{re.escape(version)} is too old; version 4\.1"):
         Spark(session=spark).over({"t": people(stored())})
 
 

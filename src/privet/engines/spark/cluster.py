@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -25,8 +26,8 @@ TIMEOUT = 600
 
 SCANS, MOST_SCANS = 4, 1024
 """How many scans run at once, if nothing else is said, and at most."""
-OLDEST = 4
-"""The oldest Spark that is supported: earlier ones lack ANSI forms that are needed."""
+OLDEST = (4, 1)
+"""The oldest Spark that is supported: earlier ones mix readings of rows that are lost and read again."""
 
 _PORT = 15002
 _LONGEST = 4000
@@ -55,6 +56,10 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.decimalOperations.allowPrecisionLoss": "true",
     "spark.sql.mapKeyDedupPolicy": "EXCEPTION",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # sums of one reading must not meet sums of another: where lost rows are read again and differ, all that was made of
+    # them is made anew, or the statement fails
+    "spark.sql.shuffle.orderIndependentChecksum.enabled": "true",
+    "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch": "true",
 }
 """What a session of ours is set to, whatever the cluster's defaults: the meaning of generated SQL depends on these."""
 
@@ -157,8 +162,8 @@ def open_session(place: Spark) -> tuple[Any, bool]:
     except Exception:  # what Spark says may quote an address with its token
         where = "here; is Java installed?" if place.remote is None else "at its address"
         raise_alone(RequestError(f"Spark cannot be opened {where}"))
-    if int(version.split(".")[0]) < OLDEST:
-        raise RequestError(f"Spark {version} is too old; version {OLDEST} or later is needed")
+    if tuple(map(int, re.findall("[0-9]+", version)[:2])) < OLDEST:
+        raise RequestError(f"Spark {version} is too old; version {'.'.join(map(str, OLDEST))} or later is needed")
     try:
         for name, value in SETTINGS.items():
             made.conf.set(name, value)
