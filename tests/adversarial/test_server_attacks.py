@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import json
 import re
 import shutil
 import socket
@@ -15,8 +16,10 @@ from typing import Any
 import pytest
 
 from privet.core.errors import EngineError
-from privet.server.application import analyst_routes
-from served import COUNT, FAST, Reply, Served, served, write_world
+from privet.server.application import analyst_routes, custodian_routes
+from privet.server.pages.analyst_pages import ANALYST_PAGES
+from privet.server.pages.custodian_pages import CUSTODIAN_PAGES
+from served import COUNT, FAST, PEOPLE, Reply, Served, served, write_world
 from served import http as request
 
 STRICT = replace(FAST, body=20_000, body_seconds=0.5)
@@ -406,14 +409,95 @@ def test_a_refusal_shows_the_own_balance_only(world: Served) -> None:
     assert "ben" not in found.body.decode()
 
 
-def test_the_log_contains_no_question_and_no_answer(world: Served, caplog: pytest.LogCaptureFixture) -> None:
+HOSTILE = "secretname"
+FORGED = "privet_" + HOSTILE + "A" * 33
+
+
+def _hostile_requests(world: Served) -> Iterator[Reply]:
+    """Send what must not be logged wherever a caller can put it: fields, headers, cookies, paths, query strings."""
+    sql = f"SELECT COUNT(*) AS {HOSTILE} FROM visits WHERE note = 'note 7 {HOSTILE}' -- {world.tokens['ben']}"
+    yield world.ask({"question": sql, "epsilon": 0.0625})
+    yield world.ask({"question": sql, "epsilon": 0.0625})  # the stored answer
+    for wrong in (
+        {"question": f"SELECT {HOSTILE} FROM visits"},
+        {"question": f"SELECT COUNT(*) FROM visits WHERE age > '{HOSTILE}'", "epsilon": HOSTILE},
+        {"question": f'SELECT \'{HOSTILE}\n{{"level": "info"}}\r\x1b[2J\u2028\'', HOSTILE: HOSTILE},
+        {"question": sql, "parameters": {HOSTILE: HOSTILE}},
+        {"question": {HOSTILE: [HOSTILE]}},
+    ):
+        yield world.call("{d}/ask", wrong)
+        yield world.call("{d}/plan/ask", wrong)
+    yield world.call("{d}/ask", f'{{"question": "{HOSTILE}'.encode())
+    for headers in (
+        {"Idempotency-Key": HOSTILE},
+        {"Privet-Moment": HOSTILE},
+        {"Cookie": f"privet={HOSTILE}", "Referer": f"https://{HOSTILE}/", "User-Agent": HOSTILE},
+        {"X-Forwarded-For": HOSTILE, "Origin": f"https://{HOSTILE}", "Host": HOSTILE},
+        {"Authorization": f"Bearer {FORGED}"},
+        {"Authorization": f"Basic {HOSTILE}"},
+        {"Content-Type": f"text/{HOSTILE}"},
+    ):
+        yield world.call("{d}/ask", {"question": sql, "epsilon": 0.0625}, headers=headers)
+        yield world.call("{d}/ask", {"question": sql, "epsilon": 0.0625}, headers=headers, who=None)
+    for path in (f"/{HOSTILE}", f"/v1/answers/{HOSTILE}", f"/v1/datasets/{HOSTILE}/tables", f"{{d}}/tables/{HOSTILE}"):
+        yield world.call(path)
+        yield world.call(f"{path}?token={world.tokens['ana']}&wait={HOSTILE}", headers={"Accept": "text/html"})
+    yield world.call("/v1/login", {"token": world.tokens["ben"], HOSTILE: HOSTILE}, who=None)
+    yield world.call("/v1/login", {"token": FORGED}, who=None)
+    yield world.call("{d}/requests", {"budget": {"epsilon": 1, "delta": "1e-8"}, "reason": HOSTILE})
+    yield world.call("{d}/saved", {"name": HOSTILE, "question": sql})
+    with pytest.MonkeyPatch.context() as patch:  # an error of ours that quotes a row
+
+        def fail(*_: object) -> None:
+            raise ValueError(f"could not convert '{HOSTILE}' of patient 7")
+
+        patch.setattr(world.server.datasets["clinic"].engine, "scan", fail)
+        yield world.ask({"question": f"SELECT COUNT(*) AS {HOSTILE}2 FROM visits", "epsilon": 0.0625})
+        patch.setattr(world.server.datasets["clinic"], "desk", fail)
+        yield world.call("{d}/tables")
+
+
+def test_the_log_contains_nothing_that_a_caller_sent_and_no_value_of_the_data(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     from privet.server.structured_logs import JsonLines
 
-    with caplog.at_level("INFO", logger="privet.server"):
-        world.ask({"question": "SELECT COUNT(*) AS secretname FROM visits", "epsilon": 0.0625})
-    lines = [JsonLines().format(one) for one in caplog.records]
-    assert any('"route": "/v1/datasets/{dataset}/ask"' in one for one in lines)
-    assert not any("secretname" in one or world.tokens["ana"] in one for one in lines)
+    with caplog.at_level("INFO"), served(tmp_path / "clinic") as world:
+        replies = list(_hostile_requests(world))
+    assert {200, 201, 400, 401, 404, 500, 502} <= {one.status for one in replies}
+    lines = [JsonLines().format(one) for one in caplog.records if one.name.startswith(("privet", "uvicorn"))]
+    told = [json.loads(line) for line in lines]
+    asked = [one for one in told if one["event"] == "request"]
+    assert sum(one["route"] == "/v1/datasets/{dataset}/ask" for one in asked) > 20
+    routes = {one.path for one in (*analyst_routes(), *custodian_routes(), *ANALYST_PAGES, *CUSTODIAN_PAGES)}
+    for one in asked:  # every field is one of a few public values, or a number
+        assert {*one} == {"time", "level", "name", "event", "method", "route", "status", "account", "ms"}
+        assert one["method"] in ("GET", "POST")
+        assert one["route"] in routes
+        assert one["account"] in (None, *PEOPLE)
+        assert (type(one["status"]), type(one["ms"])) == (int, float)
+    rest = [one for one in told if one["event"] != "request"]
+    assert all({*one} <= {"time", "level", "name", "event", "error"} for one in rest)
+    everything = "\n".join(lines).lower()
+    assert not [one for one in (HOSTILE, *world.tokens.values(), "patient 7", "note 7", "select") if one in everything]
+    assert all(line.isascii() and line.isprintable() for line in lines)
+
+
+@pytest.mark.parametrize("name", ["privet.server", "uvicorn.error", "privet.other"])
+def test_a_record_of_the_log_never_shows_its_text_its_arguments_or_its_error(name: str) -> None:
+    import logging
+    import sys
+
+    from privet.server.structured_logs import JsonLines
+
+    try:
+        raise ValueError(f"could not convert '{HOSTILE}'")
+    except ValueError:
+        kind = sys.exc_info()
+    record = logging.LogRecord(name, logging.ERROR, HOSTILE, 1, f"{HOSTILE} %s", (HOSTILE,), kind, HOSTILE, HOSTILE)
+    line = JsonLines().format(record)
+    assert HOSTILE not in line
+    assert json.loads(line)["error"] == "ValueError"
 
 
 HEAD = re.compile(rb"\d+:[0-9a-f]{64}")

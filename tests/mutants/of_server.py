@@ -58,6 +58,12 @@ MUTANTS = [
         ("len(request.headers.getlist(name)) > 1", "False"),
         ('"transfer-encoding" in request.headers and "content-length" in request.headers', "False"),
     ),
+    *of(
+        "server.structured_logs:JsonLines.format",
+        ATTACKS,
+        ('line["event"] = "listener"', 'line["event"] = record.getMessage()'),
+        ("record.exc_info[0].__name__", "str(record.exc_info[1])"),
+    ),
     *of("server.http_call:_each_once", ATTACKS, ("len(found) != len(pairs)", "False")),
     *of(
         "server.http_call:_read_body",

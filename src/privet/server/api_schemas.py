@@ -118,7 +118,10 @@ _ANSWER = _object(
 
 COMPONENTS: Mapping[str, Schema] = {
     "Reply": _ANY_OBJECT,
-    "Saved": _object({"saved": _list(_ANY_OBJECT)}),
+    "SavedName": _object(
+        {"id": _WHOLE, "name": _TEXT, "question": _TEXT, "answer": _or_null(_TEXT), "created": _TEXT},
+    ),
+    "Saved": _object({"saved": _list(_ref("SavedName"))}),
     "Error": _object({"error": _object({"code": _TEXT, "message": _TEXT})}),
     "Ratio": {**_object({"ratio": {"type": "string", "maxLength": 100}}), "additionalProperties": False},
     "Moment": {

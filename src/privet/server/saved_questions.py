@@ -52,7 +52,8 @@ SAVED_ROUTES: tuple[ApiRoute, ...] = (
         "Save a question or an answer under a name.",
         {"name": True, "question": False, "answer": False},
         (201,),
+        returns="SavedName",
     ),
-    ApiRoute("POST", f"{DATASET}/saved/{{saved}}/remove", ANALYST, forget_saved, "Remove a name."),
+    ApiRoute("POST", f"{DATASET}/saved/{{saved}}/remove", ANALYST, forget_saved, "Remove a name.", returns="Status"),
 )
 """Routes of the analysts' listener about what is saved."""
