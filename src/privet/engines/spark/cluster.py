@@ -9,6 +9,7 @@ import contextlib
 import logging
 import re
 import socket
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,7 @@ TIMEOUT = 600
 SCANS, MOST_SCANS = 4, 1024
 """How many scans run at once, if nothing else is said, and at most."""
 OLDEST = (4, 1)
-"""The oldest Spark that is supported: earlier ones mix readings of rows that are lost and read again."""
+"""The oldest Spark that is supported: earlier ones do not notice that rows which they read again have changed."""
 
 _PORT = 15002
 _LONGEST = 4000
@@ -152,8 +153,14 @@ def open_session(place: Spark) -> tuple[Any, bool]:
         )
     if place.remote is not None:
         reach(place.remote)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a newer pandas, and of a setting that is to go: neither is the caller's
+        return _opened(SparkSession, place)
+
+
+def _opened(kind: Any, place: Spark) -> tuple[Any, bool]:
     try:
-        made, own = _made(SparkSession, place)
+        made, own = _made(kind, place)
         version = str(made.version)
     except RequestError:
         raise
