@@ -4,7 +4,7 @@ Each mutant is a tree of links to one compiled copy of src, outside the reposito
 run in a process forked from one that has imported everything but privet (`zygote.py`). A mutant that survives, that no
 longer imports, or whose code is no longer found fails the run. A test that fails twice without any mutant is reported,
 and only mutants that no other test kills are left out for it. The test that killed each mutant is remembered between
-runs (`build/mutants.json`) and runs first and alone. Give parts of module names as arguments to run only those;
+runs (`build/mutants.json`) and runs first and alone. Give parts of addresses as arguments to run only those;
 `--changed` runs those of modules that changed against a base, within a time limit. See CONTRIBUTING.md.
 """
 
@@ -466,7 +466,7 @@ def git(*command: str) -> str | None:
 def main(arguments: list[str]) -> int:
     """Run the mutants that are asked for, and return an exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("parts", nargs="*", help="run the mutants of modules whose names hold one of these")
+    parser.add_argument("parts", nargs="*", help="run the mutants whose addresses, module:qualname, hold one of these")
     parser.add_argument("--changed", action="store_true", help="only of modules that changed against the base")
     parser.add_argument("--base", default=os.environ.get("BASE"), help="the commit to compare with")
     parser.add_argument("--print-base", action="store_true", help="print the base that is found, and do nothing else")
@@ -478,7 +478,10 @@ def main(arguments: list[str]) -> int:
         print(asked.base or find_base() or "")
         return 0
     parts = [part.replace("/", ".").removesuffix(".py") for part in asked.parts]
-    chosen = [mutant for mutant in MUTANTS if not parts or any(part in mutant.module for part in parts)]
+    chosen = [mutant for mutant in MUTANTS if not parts or any(part in mutant.address for part in parts)]
+    if not chosen:
+        print(f"no mutant has an address with any of: {', '.join(parts)}")
+        return 2
     minutes, wide = asked.limit, False
     if asked.changed:
         minutes = MINUTES if minutes is None else minutes

@@ -239,3 +239,17 @@ def test_a_sample_of_a_wide_change_is_a_report(
     assert runner.main(["--changed"]) == status
     assert ("this is a report" in capfd.readouterr().out) == (status == 0)
     assert runner.main([]) == 1
+
+
+def test_mutants_are_chosen_by_a_part_of_their_addresses(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    ran: list[list[str]] = []
+    monkeypatch.setattr(runner, "run", lambda mutants, **options: ran.append([one.address for one in mutants]) or 0)
+    address = runner.MUTANTS[0].address
+    assert runner.main([address]) == 0
+    assert ran[0]
+    assert all(address in one for one in ran[0])
+    assert runner.main(["no.such:Thing"]) == 2
+    assert "no.such:Thing" in capfd.readouterr().out
+    assert len(ran) == 1
