@@ -10,13 +10,16 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+import privet
 from privet import study
 from privet.config import read_config
 from privet.server.pages import custodian_pages
 from privet.server.pages.analyst_pages import ANALYST_PAGES
 from privet.server.pages.custodian_pages import CUSTODIAN_PAGES
+from privet.server.pages.explore_pages import _fit_facts
 from privet.server.pages.page_serving import HERE, asset_address, assets
 from privet.server.pages.question_builder import BuiltQuestion, built_sql, read_sql
 from privet.server.pages.question_words import TESTS
@@ -321,6 +324,16 @@ def test_tests_and_regressions_have_tables_that_statisticians_know(world: Served
     assert "ward: lung" not in text(world, f"/a/{fit}/submodel?formula=cost+~+age")
     assert 'role="alert"' in text(world, f"/a/{fit}/submodel?formula=nothing")
     assert "Linear regression" in text(world, "/d/clinic/explore?table=visits")
+
+
+def test_r_squared_is_not_known_where_the_noise_does_not_bound_the_coefficients() -> None:
+    rows = pa.table({"x": [place % 11 for place in range(3000)], "y": [place % 11 for place in range(3000)]})
+    columns = {"x": privet.integer(0, 10), "y": privet.integer(0, 10)}
+    table = privet.Table(rows, unit=privet.Rows(), columns=columns)
+    with privet.Session({"t": table}, budget=privet.Pure(epsilon=2000)) as session:
+        facts = [dict(_fit_facts(session.regress("t", "y ~ x", epsilon=one))) for one in (1000, 0.0001)]
+    assert facts[0]["R squared"] == "1"
+    assert facts[1]["R squared"].startswith("not known")
 
 
 FORM = {

@@ -146,10 +146,12 @@ def result_page(call: HttpCall, name: str, asked: dict[str, Any], result: Any) -
 
 def _fit_facts(fit: Regression) -> list[tuple[str, str]]:
     """Return what a statistician looks for beside the coefficients."""
-    rows = fit.rows
+    rows, explained = fit.rows, fit.r_squared
+    bounded = all(math.isfinite(one.low) and math.isfinite(one.high) for one in fit.coefficients)
+    share = f"{explained:.3g}" if bounded else "not known: the noise does not bound the coefficients"
     facts = [
         ("Rows, about", "" if rows is None or not math.isfinite(rows) else f"{rows:,.0f}"),
-        ("R squared", f"{fit.r_squared:.3g}" if math.isfinite(fit.r_squared) else ""),
+        ("R squared", share if math.isfinite(explained) else ""),
         ("Confidence level", f"{100 * fit.confidence:.4g}%"),
         ("Paid", cost_words(fit.price)),
     ]
