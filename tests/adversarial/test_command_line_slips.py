@@ -269,7 +269,10 @@ ADDRESSES = (
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
-def test_a_refused_address_is_told_without_its_password(address: str, tmp_path: Path) -> None:
+def test_a_refused_address_is_told_without_its_password(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # a command may take it for a file to write
     written = json.dumps(address)
     texts = [
         TOML.replace('"visits.csv"', written),
