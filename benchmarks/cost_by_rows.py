@@ -8,13 +8,12 @@ other work on a shared machine affects least.
 from __future__ import annotations
 
 import json
-import re
 import sys
 from pathlib import Path
 from typing import Any
 
 from cases.spark import SIZES
-from publish import shown
+from publish import put_between, shown
 
 HERE = Path(__file__).resolve().parent
 PUBLISHED, DOCS = HERE / "published" / "spark.json", HERE.parent / "docs"
@@ -94,11 +93,7 @@ def main() -> int:
         PUBLISHED.write_text(json.dumps(collected(result), indent=2) + "\n", encoding="utf-8")
     published = json.loads(PUBLISHED.read_text(encoding="utf-8"))
     page = PAGE.read_text(encoding="utf-8")
-    marked = rf"(?<={re.escape(BEGIN)}\n\n).*?(?=\n\n{re.escape(END)})"
-    replaced, count = re.subn(marked, lambda _: table(published), page, flags=re.S)
-    if count != 1:
-        raise SystemExit(f"docs/sizes.md needs {BEGIN} and {END}, once each")
-    PAGE.write_text(replaced, encoding="utf-8")
+    PAGE.write_text(put_between(page, BEGIN, END, table(published)), encoding="utf-8")
     draw(published, PICTURE)
     return 0
 

@@ -112,12 +112,16 @@ def shown(seconds: float) -> str:
 
 
 def with_table(page: str, published: dict[str, Any]) -> str:
-    """Return a page with the table between its two marks."""
-    replaced, count = re.subn(
-        rf"(?<={re.escape(BEGIN)}\n\n).*?(?=\n\n{re.escape(END)})", lambda _: table(published), page, flags=re.S
-    )
+    """Return the README with the table of measurements in its place."""
+    return put_between(page, BEGIN, END, table(published))
+
+
+def put_between(page: str, begin: str, end: str, text: str) -> str:
+    """Return a page with a text between two marks, each on a line of its own, in place of what stood there."""
+    marked = rf"(?<={re.escape(begin)}\n\n).*?(?=\n\n{re.escape(end)})"
+    replaced, count = re.subn(marked, lambda _: text, page, flags=re.S)
     if count != 1:
-        raise SystemExit(f"the README needs {BEGIN} and {END}, once each")
+        raise SystemExit(f"the page needs {begin} and {end}, once each")
     return replaced
 
 

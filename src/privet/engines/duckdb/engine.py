@@ -419,7 +419,7 @@ class DuckDB:
 def _executed(
     lane: Lane, sql: str, parameters: Mapping[str, Any] | None, fetch: Callable[[DuckDBPyConnection], Result]
 ) -> Result:
-    """Return what a statement gives; raise the constant error where the engine fails, whatever it says."""
+    """Return what a statement yields; raise the constant error where the engine fails, whatever its message."""
     import duckdb
 
     try:

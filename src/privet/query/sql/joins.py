@@ -323,6 +323,6 @@ def _used_elsewhere(select: Node, place: int, reader: Reader, apart: Sequence[No
 
 
 def _is_alias(column: Node, select: Node) -> bool:
-    """Return whether a name is one that the SELECT gives to an output, as ORDER BY and HAVING use them."""
+    """Return whether a name is one that the SELECT assigns to an output, as ORDER BY and HAVING use them."""
     names = {one.alias.casefold() for one in parts(select, "expressions") if one.key == "alias"}
     return part(column, "table") is None and part(column, "this").name.casefold() in names

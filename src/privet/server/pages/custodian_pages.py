@@ -20,7 +20,7 @@ _MOST_CHARGES = 20_000
 
 
 def custodian_login(call: HttpCall) -> Response:
-    """Return the page on which a custodian or an auditor gives a token."""
+    """Return the page on which a custodian or an auditor enters a token."""
     return page(call, "login.html", title="Log in", name="", custodian=True)
 
 

@@ -145,7 +145,7 @@ def left_words(left: Mapping[str, Any]) -> str:
 
 
 def warm_pages() -> None:
-    """Compile every template, compress every file and load the SQL parser, so that nobody's first page waits for it."""
+    """Compile every template, compress every file and load the SQL parser, so that no first page waits for it."""
     assets()
     for name in _templates().list_templates():
         _templates().get_template(name)
@@ -227,7 +227,7 @@ def _failed(request: Request, state: ServerState, error: PrivetError) -> Respons
 
 
 def error_page(request: Request, state: ServerState, error: PrivetError) -> Response:
-    """Return an error as a page, with the menu of whoever asks."""
+    """Return an error as a page, with the menu of the account that asks."""
     identity, login = _identify(state, request)
     call = HttpCall(state, request, identity, login, {})
     template = "custodian_error.html" if identity is not None and identity.role != "analyst" else "error.html"
