@@ -154,8 +154,9 @@ class Killers:
 
 
 def _key(mutant: Mutant) -> str:
-    """Return a short name of a mutant, another for each address and edit."""
-    return hashlib.sha256("\n".join((mutant.address, mutant.old, mutant.new)).encode()).hexdigest()[:16]
+    """Return a short name of a mutant, which stays when its code moves to another module."""
+    name = mutant.address.partition(":")[2]
+    return hashlib.sha256("\n".join((name, mutant.old, mutant.new)).encode()).hexdigest()[:16]
 
 
 def _within(test: str, wide: str) -> bool:

@@ -9,22 +9,18 @@ from .attribute_survey import AttributeSurvey, MarginalSurvey
 from .choose import ORACLES, ChosenOracle, best
 from .count_mean import CountMeanSketch
 from .distribution_estimate import EstimatedDistribution
-from .duchi import DuchiMean
-from .estimates import Frequencies
+from .estimates import CountEstimate, Frequencies, MeanEstimate
 from .frequency_oracle import FrequencyOracle
 from .hadamard import HadamardResponse
 from .hashing import BinaryHashing, OptimizedHashing
 from .heavy_hitters import HeavyHitters
 from .hierarchical import HierarchicalHistogram
-from .hybrid import HybridMean
+from .hybrid import DuchiMean, HybridMean, PiecewiseMean
 from .laplace_mean import LaplaceMean
 from .map_projection import MapProjection
-from .mean_estimate import CountEstimate, MeanEstimate
 from .mean_oracle import MeanOracle
 from .memo import Memo
-from .metric_promise import MetricPromise
-from .piecewise import PiecewiseMean
-from .planar_laplace import PlanarLaplace
+from .planar_laplace import MetricPromise, PlanarLaplace
 from .projective import ProjectiveResponse
 from .randomizer import Client, Randomizer
 from .rappor import Rappor

@@ -1,20 +1,47 @@
-"""An estimated distribution over bins of declared bounds: shares, ranges and quantiles with intervals."""
+"""Bins of declared bounds, and an estimated distribution over them: shares, ranges and quantiles with intervals."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privet.core.errors import BadParameter
+from privet.core.errors import BadParameter, BadValue
 from privet.core.given import listed, mapping, plain_text, set_fields, unwrapped
 from privet.core.numbers import Number, float_near, open_probability, probability, rational, whole
 from privet.display import Figures, draw_columns, draw_text, written
 
 from .estimates import told_reports
+from .mean_oracle import numbers_of
+
+_LARGEST_BOUND = Fraction(10) ** 100
+
+
+def read_bounds(low: Number, high: Number) -> tuple[Fraction, Fraction]:
+    """Return declared bounds, exactly."""
+    least, most = rational(low, "low"), rational(high, "high")
+    if not -_LARGEST_BOUND <= least < most <= _LARGEST_BOUND or most - least < 1 / _LARGEST_BOUND:
+        raise BadParameter("high", high, "above low, both within 1e100 of 0 and not closer than 1e-100")
+    return least, most
+
+
+def bins_of(answers: Any, low: Fraction, high: Fraction, bins: int, parameter: str) -> NDArray[np.int64]:
+    """Return the bin of each answer; numbers outside the bounds fall into the nearest bin."""
+    array = numbers_of(answers)
+    if array is None:
+        raise BadValue(parameter, "something else", "a finite number, or a list of these")
+    least, width = float(low), float(high - low) / bins
+    return np.clip(np.floor((array - least) / width), 0, bins - 1).astype(np.int64)
+
+
+def edges_of(low: Fraction, high: Fraction, bins: int) -> NDArray[np.float64]:
+    """Return the ends of all bins."""
+    return np.array([float(low + (high - low) * place / bins) for place in range(bins + 1)])
+
 
 Floats = NDArray[np.float64]
 

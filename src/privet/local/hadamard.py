@@ -14,7 +14,7 @@ from privet import noise
 from privet.core.numbers import Number
 
 from .frequency_oracle import Bytes, FrequencyOracle, Integers, Row, Words
-from .packing import add_counts, from_bytes, to_bytes, width_below
+from .reports import add_counts, from_bytes, to_bytes, width_below
 
 
 @dataclass(frozen=True, repr=False, eq=False, init=False)

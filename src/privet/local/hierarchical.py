@@ -15,8 +15,7 @@ from privet.core.errors import BadParameter
 from privet.core.given import choice, plain_text, set_fields
 from privet.core.numbers import Number, float_up, open_probability, probability, whole
 
-from .bins import bins_of, edges_of, read_bounds
-from .distribution_estimate import EstimatedDistribution
+from .distribution_estimate import EstimatedDistribution, bins_of, edges_of, read_bounds
 from .estimates import COVERS
 from .randomizer import Integers, Randomizer, read_epsilon, written_odds
 from .split_oracle import SplitOracle

@@ -35,11 +35,10 @@ from privet.core.numbers import (
     whole,
 )
 
-from .estimates import COVERS, binomial_ends
+from .estimates import COVERS, MeanEstimate, binomial_ends
 from .frequency_oracle import check_matrix
-from .mean_estimate import MeanEstimate
-from .packing import add_counts, from_bytes, to_bytes, width_below
 from .randomizer import Bytes, Integers, Randomizer, Row, Words, read_epsilon, written_odds
+from .reports import add_counts, from_bytes, to_bytes, width_below
 
 Floats = NDArray[np.float64]
 Outcomes = tuple[tuple[Fraction, Fraction, Fraction], ...]

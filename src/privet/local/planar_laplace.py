@@ -16,20 +16,165 @@ from privet import noise
 from privet.core.errors import BadParameter, BadValue, Unsupported
 from privet.core.event import Event
 from privet.core.given import choice, instance, listed, plain_text, set_fields
-from privet.core.numbers import Number, float_up, open_probability, positive, probability, rational, whole
+from privet.core.numbers import (
+    Number,
+    float_up,
+    nonnegative,
+    open_probability,
+    positive,
+    probability,
+    rational,
+    sqrt_up,
+    whole,
+)
 from privet.noise.planar import PlanarSampler
 
-from .estimates import COVERS
-from .lattice_law import LatticeLaw
+from .estimates import COVERS, MeanEstimate
 from .map_projection import MapProjection
-from .mean_estimate import MeanEstimate
 from .mean_oracle import numbers_of
-from .metric_promise import MetricPromise
-from .packing import from_bytes, to_bytes
 from .randomizer import Bytes, Integers, Randomizer, Words, read_epsilon, written_odds
-from .reports import Reports
+from .reports import Reports, from_bytes, to_bytes
 
 Floats = NDArray[np.float64]
+
+_WIDE = 20.0
+"""From this scale on, sums over the lattice are those of the plane, up to the first correction of Poisson's formula."""
+
+_BEYOND = 45
+_LATTICE = 9.0336 / (2 * math.pi) ** 3
+"""The sum of 1 / |k|^3 over the other points of the dual lattice, by which the total weight exceeds the plane's."""
+
+
+@dataclass(frozen=True)
+class LatticeLaw:
+    """The law with odds proportional to exp(-|v| / scale) on the integer lattice, in one of two metrics."""
+
+    metric: str
+    scale: float
+
+    @property
+    def variance(self) -> float:
+        """The variance of one coordinate, in steps squared, to a part in a million."""
+        if self.metric == "manhattan":
+            a = math.exp(-1 / self.scale)
+            return 2 * a / (1 - a) ** 2
+        if self.scale >= _WIDE:
+            return 3 * self.scale**2 / (1 + _LATTICE / self.scale**3)
+        lengths, weights = self._quarter
+        return float((weights @ lengths**2) / weights.sum() / 2)
+
+    def error(self, confidence: float) -> float:
+        """Return a radius, in steps, that holds noise and snapping with this probability or more."""
+        if self.metric == "manhattan":
+            return self._along(confidence)
+        if self.scale >= _WIDE:
+            from scipy.special import gammaincinv
+
+            return float(gammaincinv(2, confidence)) * self.scale + 2.5  # each point of the lattice is a cell's
+        lengths, weights = self._quarter
+        order = np.argsort(lengths, kind="stable")
+        total = np.cumsum(weights[order])
+        place = int(np.searchsorted(total, confidence * total[-1]))
+        return float(lengths[order][min(place, len(order) - 1)]) + math.sqrt(0.5)
+
+    def _along(self, confidence: float) -> float:
+        """Return the quantile of |a| + |b|, no less than the distance; half a step for either axis is added."""
+        a = math.exp(-1 / self.scale)
+        low, high = 0, math.ceil(_BEYOND * self.scale) + 1
+        while low < high:
+            middle = (low + high) // 2  # |a| + |b| = k for 4 k pairs
+            beyond = 4 * a ** (middle + 1) * (1 + middle * (1 - a)) / (1 + a) ** 2
+            low, high = (low, middle) if beyond <= 1 - confidence else (middle + 1, high)
+        return low + 1.0
+
+    @cached_property
+    def _quarter(self) -> tuple[Floats, Floats]:
+        """The lengths of the points with a > 0 and b >= 0, and of zero, with the weight of all four turns."""
+        side = np.arange(math.ceil(_BEYOND * self.scale) + 2, dtype=np.float64)
+        lengths = np.hypot(side[1:, None], side[None, :]).reshape(-1)
+        held = lengths <= side[-1]
+        weights = 4 * np.exp(-lengths[held] / self.scale)
+        return np.append(lengths[held], 0.0), np.append(weights, 1.0)
+
+
+METRICS = ("euclidean", "manhattan")
+_SNAPPED = 1 + Fraction(1, 2**16)
+"""How much further than to the nearest point of the grid a place may be moved, as floats compute that."""
+
+
+@dataclass(frozen=True)
+class MetricPromise:
+    """A bound on the privacy loss between two places at a distance: `rate` for each metre, and for snapping to a grid.
+
+    Places that are far apart are told apart. That is another promise than epsilon, which holds for any two answers, so
+    it is no event: accountants and budgets refuse it. Repeated reports of one person add their rates.
+
+    Args:
+        rate: the loss for each metre on the plane: along either axis, or along the straight line.
+        step: the metres between neighbouring points of the grid, to which places are moved first.
+        metric: `manhattan` for a rate along either axis, `euclidean` for one along the straight line.
+        stretch: the metres on the plane that one metre on the ground can be, where places are projected.
+
+    Example:
+        >>> local.MetricPromise(rate=0.01, step=10).loss(0)
+        0.0
+
+    Guarantee: places d metres apart on the ground are at most stretch d apart on the plane, and after snapping
+    stretch d + sqrt(2) step. Manhattan distances are at most sqrt(2) times that; loss <= rate times the distance. (A
+    step counts 2^-16 of itself more, for the rounding of floats before snapping.)
+    Cites: [ABCP13, geo-indistinguishability], [CABP13].
+    """
+
+    rate: Fraction
+    step: Fraction
+    metric: str = "manhattan"
+    stretch: Fraction = Fraction(1)
+
+    def __init__(self, rate: Number, step: Number, metric: str = "manhattan", stretch: Number = 1) -> None:
+        longer = positive(stretch, "stretch")
+        if longer < 1:
+            raise BadParameter("stretch", stretch, "at least 1")
+        set_fields(
+            self,
+            rate=positive(rate, "rate"),
+            step=positive(step, "step"),
+            metric=choice(metric, "metric", METRICS),
+            stretch=longer,
+        )
+
+    def loss(self, distance: Number) -> float:
+        """Return the largest privacy loss between two places this many metres apart, rounded up."""
+        far = nonnegative(distance, "distance")
+        return float_up(self.rate * self.reach(far)) if far else 0.0
+
+    def reach(self, distance: Number) -> Fraction:
+        """Return how far apart, in the metric, two places this many metres apart are on the grid, at most."""
+        far = self.stretch * nonnegative(distance, "distance")
+        along = far if self.metric == "euclidean" else sqrt_up(2 * far**2)
+        return along + self._snapping
+
+    @property
+    def _snapping(self) -> Fraction:
+        """What moving two places to the grid adds to their distance."""
+        return _SNAPPED * (sqrt_up(2 * self.step**2) if self.metric == "euclidean" else 2 * self.step)
+
+    def repeated(self, reports: int) -> MetricPromise:
+        """Return the promise of this many independent reports of one person."""
+        times = whole(reports, "reports", least=1, most=10**9)
+        return MetricPromise(self.rate * times, self.step, self.metric, self.stretch)
+
+    def __str__(self) -> str:
+        factor = float_up(self.stretch if self.metric == "euclidean" else sqrt_up(2 * self.stretch**2))
+        ground = "" if self.stretch == 1 else f" on the ground, stretched by up to {self._percent} by the projection,"
+        return (
+            f"two places within d metres{ground} are told apart with a loss of at most {float_up(self.rate):.3g} "
+            f"({factor:.4g} d + {float_up(self._snapping):.4g}); this is no epsilon"
+        )
+
+    @property
+    def _percent(self) -> str:
+        return f"{float_up(100 * (self.stretch - 1)):.2f}%"
+
 
 _TAIL = 45
 _LEAST_EPSILON = Fraction(1, 100)

@@ -18,7 +18,7 @@ from privet.core.numbers import Number
 
 from .fields import Field, prime_power
 from .frequency_oracle import Bytes, FrequencyOracle, Integers, Row, Words
-from .packing import add_counts, from_bytes, to_bytes, width_below
+from .reports import add_counts, from_bytes, to_bytes, width_below
 
 _MOST_VECTORS = 2**24
 _BLOCK = 2**22

@@ -29,9 +29,8 @@ from privet.core.numbers import Number, open_probability, probability, whole
 
 from .estimates import COVERS, Frequencies, norm_sub
 from .frequency_oracle import Bytes, FrequencyOracle, Integers, Row, Words, read_labels
-from .packing import from_bytes, to_bytes
 from .randomizer import MOST_REPEATS, written_odds
-from .reports import Reports, draw_ids
+from .reports import Reports, draw_ids, from_bytes, to_bytes
 
 Floats = NDArray[np.float64]
 

@@ -16,8 +16,8 @@ from privet.core.given import plain_text, set_fields
 from privet.core.numbers import Number, exp_down, open_probability
 
 from .frequency_oracle import Bytes, FrequencyOracle, Integers, Row, Words, read_labels
-from .packing import add_counts, from_bytes, to_bytes, width_below
 from .randomizer import LARGEST_EPSILON
+from .reports import add_counts, from_bytes, to_bytes, width_below
 
 
 @dataclass(frozen=True, repr=False, eq=False, init=False)

@@ -24,7 +24,7 @@ from privet.core.event import Event
 from privet.core.given import choice, plain_text, set_fields
 from privet.core.numbers import Number, float_up, open_probability, positive, probability, rational, whole
 
-from .mean_estimate import CountEstimate
+from .estimates import CountEstimate
 from .randomizer import Bytes, Integers, Randomizer, Words, written_odds
 
 Floats = NDArray[np.float64]

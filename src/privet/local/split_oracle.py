@@ -15,7 +15,7 @@ from privet.accounting.events import PureEvent
 from privet.accounting.shuffled import Shuffled
 from privet.core.event import Event
 
-from .mixing import parts_of
+from .hashing import parts_of
 from .randomizer import Bytes, Integers, Randomizer, Words
 
 

@@ -18,13 +18,12 @@ from privet.core.event import Event
 from privet.core.given import choice, plain_text, set_fields
 from privet.core.numbers import Number, exp_down, float_up, open_probability, probability, whole
 
-from .bins import bins_of, edges_of, read_bounds
-from .distribution_estimate import EstimatedDistribution
+from .distribution_estimate import EstimatedDistribution, bins_of, edges_of, read_bounds
 from .estimates import COVERS
 from .frequency_oracle import check_matrix
-from .packing import add_counts, from_bytes, to_bytes, width_below
+from .hybrid import WindowLaw
 from .randomizer import Bytes, Integers, Randomizer, Row, Words, read_epsilon, written_odds
-from .window_law import WindowLaw
+from .reports import add_counts, from_bytes, to_bytes, width_below
 
 Floats = NDArray[np.float64]
 

@@ -24,7 +24,7 @@ from privet.core.numbers import Number, whole
 
 from .fields import prime_power
 from .frequency_oracle import Bytes, FrequencyOracle, Integers, Row, Words
-from .packing import add_counts, from_bytes, to_bytes, width_below
+from .reports import add_counts, from_bytes, to_bytes, width_below
 
 _BITS = 64
 _MOST_POINTS = 2**13

@@ -12,7 +12,7 @@ import pytest
 from privet import local
 from privet.core.errors import BadParameter, BadValue
 from privet.core.numbers import exp_up
-from privet.local.mixing import parts_of
+from privet.local.hashing import parts_of
 
 KINDS = [local.HierarchicalHistogram, local.SquareWave]
 

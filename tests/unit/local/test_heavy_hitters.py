@@ -13,8 +13,8 @@ import pytest
 from privet import local
 from privet.core.errors import BadParameter, BadValue, RequestError
 from privet.core.numbers import exp_up
-from privet.local.mixing import parts_of, permuted, unpermuted
-from privet.local.string_codes import StringCodes
+from privet.local.hashing import parts_of, permuted, unpermuted
+from privet.local.heavy_hitters import StringCodes
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 

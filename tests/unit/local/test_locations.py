@@ -12,7 +12,7 @@ import pytest
 
 from privet import accounting, local
 from privet.core.errors import BadParameter, BadValue, RequestError, Unsupported
-from privet.local.lattice_law import LatticeLaw
+from privet.local.planar_laplace import LatticeLaw
 from privet.noise.planar import PlanarSampler
 
 BOX = (0, 0, 4000, 2000)

@@ -12,8 +12,8 @@ import pytest
 from privet import accounting, local
 from privet.core.errors import BadParameter, BadValue, RequestError
 from privet.core.numbers import exp_up
+from privet.local.hybrid import WindowLaw
 from privet.local.mean_oracle import GRID
-from privet.local.window_law import WindowLaw
 
 POINTS = {local.PiecewiseMean: 24, local.HybridMean: 16}
 

@@ -17,7 +17,7 @@ from privet import local
 from privet.audit.entry import AuditEntry
 from privet.audit.exact import Curve
 from privet.audit.releases import Draw
-from privet.local.packing import from_bytes
+from privet.local.reports import from_bytes
 from privet.local.shuffled_count import MINUS, PLUS
 
 _VALUES = 3
