@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import importlib.util
 import json
 import math
 import os
@@ -22,7 +23,7 @@ from picture import draw
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
-from systems import SYSTEMS, MissingPeer, Worker
+from systems import BEFORE, SYSTEMS, MissingPeer, System, Worker, check_out
 
 HERE = Path(__file__).resolve().parent
 SIZES_AGREE_WITHIN = 0.1
@@ -53,6 +54,40 @@ def load(name: str) -> Benchmark:
 def limited(benchmark: Benchmark, only: str) -> Benchmark:
     """Return a benchmark with the cases alone whose title contains a text."""
     return replace(benchmark, cases=tuple(case for case in benchmark.cases if only in case.title))
+
+
+def with_before(benchmark: Benchmark, earlier: System) -> Benchmark:
+    """Return the cases that Privet as of another commit has as well, each run by it too."""
+    spec = importlib.util.spec_from_file_location(
+        f"before_{benchmark.name}", earlier.worker.parents[1] / "cases" / f"{benchmark.name}.py"
+    )
+    if spec is None or spec.loader is None or not Path(spec.origin or "").is_file():
+        return replace(benchmark, cases=())
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    there = {(case.task, json.dumps(dict(case.parameters), sort_keys=True)) for case in module.BENCHMARK.cases}
+    cases = (
+        replace(
+            case,
+            units={**case.units, BEFORE: case.units["privet"]},
+            settings={**case.settings, BEFORE: case.settings.get("privet", {})},
+        )
+        for case in benchmark.cases
+        if "privet" in case.units and (case.task, json.dumps(dict(case.parameters), sort_keys=True)) in there
+    )
+    return replace(benchmark, cases=tuple(cases))
+
+
+def since_table(benchmark: Benchmark, best: dict[str, dict[str, Timing]]) -> Table:
+    """Return the least CPU time of each case as of another commit and now, and their ratio."""
+    table = Table(title=f"{benchmark.name}: least CPU seconds", title_justify="left", box=SIMPLE)
+    table.add_column("case")
+    for heading in (BEFORE, "now", "now / before"):
+        table.add_column(heading, justify="right")
+    for title, row in best.items():
+        before, now = row[BEFORE].cpu, row["privet"].cpu
+        table.add_row(title, f"{before:.4g}", f"{now:.4g}", f"{now / before:.3f}" if before > 0 else "-")
+    return table
 
 
 def measure(benchmark: Benchmark, workers: dict[str, Worker], repeats: int, full: bool) -> dict[str, dict[str, Timing]]:
@@ -221,6 +256,7 @@ def main() -> int:
     parser.add_argument("--without", action="append", default=[], choices=sorted(set(SYSTEMS) - {"privet"}))
     parser.add_argument("--repeats", type=int, default=5, help="runs of which the best counts (default: 5)")
     parser.add_argument("--only", default="", metavar="TEXT", help="only cases whose title contains this")
+    parser.add_argument("--before", metavar="COMMIT", help="measure Privet as of this commit as well, in the same run")
     parser.add_argument("--full", action="store_true", help="let slow peers do as much work as Privet")
     options = parser.parse_args()
     if unknown := set(options.names) - set(names):
@@ -229,13 +265,21 @@ def main() -> int:
     console = Console(width=None if sys.stdout.isatty() else 230, highlight=False)
     benchmarks = [limited(load(name), options.only) for name in options.names or names]
     benchmarks = [one for one in benchmarks if one.cases and (options.names or not one.by_hand)]
+    systems = dict(SYSTEMS)
+    try:
+        if options.before:
+            systems[BEFORE] = check_out(options.before)
+            benchmarks = [with_before(one, systems[BEFORE]) for one in benchmarks]
+    except MissingPeer as error:
+        print(error, file=sys.stderr)
+        return 1
     needed = dict.fromkeys(system for benchmark in benchmarks for system in benchmark.systems)
     workers: dict[str, Worker] = {}
     try:
         for system in needed:
             if system not in options.without:
                 with console.status(f"preparing {system}"):
-                    workers[system] = Worker(SYSTEMS[system])
+                    workers[system] = Worker(systems[system])
         versions = {system: worker.version for system, worker in workers.items()}
         console.print("  ".join(f"{system} {version}" for system, version in versions.items()))
         for benchmark in benchmarks:
@@ -244,6 +288,8 @@ def main() -> int:
             for case in benchmark.cases:
                 verify_same_work(case, best[case.title])
             console.print(make_table(benchmark, best, [system for system in benchmark.systems if system in workers]))
+            if options.before and benchmark.cases:
+                console.print(since_table(benchmark, best))
             for line in notes(benchmark, best):
                 console.print(line)
             console.print(f"written to {record(benchmark, best, versions).relative_to(HERE.parent)}\n")

@@ -6,6 +6,7 @@ A peer that cannot be installed is an error, never a silent gap in the table.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -38,11 +39,23 @@ class System:
     packages: tuple[str, ...] = ()
     made: bool = False
     """Whether `make` makes its environment, with Privet in it."""
+    checkout: Path | None = None
+    """The folder of another commit of Privet, which runs its own worker in Privet's environment."""
 
     @property
     def worker(self) -> Path:
+        if self.checkout is not None:
+            return self.checkout / "benchmarks" / "workers" / "privet_worker.py"
         return HERE / "workers" / f"{self.name}_worker.py"
 
+    @property
+    def variables(self) -> dict[str, str]:
+        """Return the environment variables of its worker."""
+        return os.environ | ({"PYTHONPATH": str(self.checkout / "src")} if self.checkout is not None else {})
+
+
+BEFORE = "before"
+"""What Privet as of another commit is called."""
 
 SYSTEMS = {
     system.name: system
@@ -62,6 +75,24 @@ SYSTEMS = {
         System("tumult", packages=("tmlt.analytics==0.21.*", "pyspark==3.5.9")),
     )
 }
+
+
+def check_out(commit: str) -> System:
+    """Return Privet as of another commit, laid in a folder of its own."""
+    git = ["git", "-C", str(HERE.parent)]
+    try:
+        name = subprocess.run(
+            [*git, "rev-parse", "--short", "--verify", f"{commit}^{{commit}}"],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.strip()
+        folder = ENVIRONMENTS / f"privet-{name}"
+        if not folder.is_dir():
+            _run([*git, "worktree", "add", "--quiet", "--force", "--detach", str(folder), name])
+    except subprocess.CalledProcessError as error:
+        raise MissingPeer(BEFORE, str(error.stderr or error).strip()) from None
+    return System(BEFORE, checkout=folder)
 
 
 def make_environment(system: System) -> Path:
@@ -113,6 +144,7 @@ class Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            env=system.variables,
         )
         self.version: str = self._read()["version"]
 
