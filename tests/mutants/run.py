@@ -4,7 +4,7 @@ Each mutant is a tree of links to one compiled copy of src, outside the reposito
 run in a process forked from one that has imported everything but privet (`zygote.py`). A mutant that survives, that no
 longer imports, or whose code is no longer found fails the run. A test that fails twice without any mutant is reported,
 and only mutants that no other test kills are left out for it. The test that killed each mutant is remembered between
-runs (`build/mutants.json`) and runs first and alone. Give parts of addresses as arguments to run only those;
+runs (`build/mutants.json`, `killers.json`) and runs first and alone. Give parts of addresses to run only those;
 `--changed` runs those of modules that changed against a base, within a time limit. See CONTRIBUTING.md.
 """
 
@@ -61,6 +61,9 @@ SHOWN = 2000
 
 REMEMBERED = Path("build", "mutants.json")
 """Where the test that killed each mutant is written, below the root."""
+
+COMMITTED = Path("tests", "mutants", "killers.json")
+"""Where the same is kept for everybody, so that a first run on a machine is no slower; `--keep` writes it."""
 
 MINUTES = 25.0
 """The time limit of a run of what changed, unless another is given."""
@@ -125,13 +128,14 @@ class Killers:
 
     @classmethod
     def read(cls, root: Path) -> Killers:
-        """Return those of earlier runs; none where there was none, or where what it wrote cannot be read."""
-        file = root / REMEMBERED
-        try:
-            kept = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            kept = {}
-        return cls(file, {key: test for key, test in kept.items() if isinstance(test, str)})
+        """Return those of earlier runs, here or committed; none where there was none, or where it cannot be read."""
+        kept: dict[str, object] = {}
+        for file in (root / COMMITTED, root / REMEMBERED):
+            try:
+                kept |= json.loads(file.read_text(encoding="utf-8"))
+            except (OSError, ValueError):
+                continue
+        return cls(root / REMEMBERED, {key: test for key, test in kept.items() if isinstance(test, str)})
 
     def test(self, mutant: Mutant) -> str | None:
         """Return the test that killed a mutant; None where it is not known, or not one of those that are to run."""
@@ -151,6 +155,12 @@ class Killers:
         new = self.file.with_name(f"{self.file.name}.{os.getpid()}")
         new.write_text(json.dumps(dict(self.tests), indent=0, sort_keys=True), encoding="utf-8")
         new.replace(self.file)
+
+    def keep(self, file: Path, mutants: Sequence[Mutant]) -> None:
+        """Write those of mutants that are still there to the file that is committed."""
+        keys = {_key(mutant) for mutant in mutants}
+        kept = {key: test for key, test in self.tests.items() if key in keys}
+        file.write_text(json.dumps(kept, indent=0, sort_keys=True) + "\n", encoding="utf-8")
 
 
 def _key(mutant: Mutant) -> str:
@@ -474,7 +484,13 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--limit", type=float, help="minutes after which no more are begun")
     parser.add_argument("--seed", type=int, help="the order in which a run with a limit takes them")
     parser.add_argument("--workers", type=int, default=WORKERS, help="how many run at a time")
+    parser.add_argument(
+        "--keep", action="store_true", help=f"write what runs remembered to {COMMITTED}, and run nothing"
+    )
     asked = parser.parse_args(arguments)
+    if asked.keep:
+        Killers.read(ROOT).keep(ROOT / COMMITTED, MUTANTS)
+        return 0
     if asked.print_base:
         print(asked.base or find_base() or "")
         return 0

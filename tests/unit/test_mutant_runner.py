@@ -177,6 +177,20 @@ def test_the_test_that_killed_a_mutant_runs_alone_the_next_time(
     assert "killed, as its tests hang: core.doubled:double" in capfd.readouterr().out
 
 
+def test_killing_tests_of_other_machines_are_kept_in_the_repository(project: Path) -> None:
+    chosen = [*KILLED, *IN_PROCESS]
+    assert runner.run(chosen, project, workers=1) == 0
+    before, kept = seen(project), project / runner.COMMITTED
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    killers = runner.Killers.read(project)
+    killers.keep(kept, KILLED)
+    assert json.loads(kept.read_text()) == {runner._key(mutant): killers.test(mutant) for mutant in KILLED}
+    killers.keep(kept, chosen)
+    (project / runner.REMEMBERED).unlink()
+    assert runner.run(chosen, project, workers=1) == 0
+    assert seen(project) == before
+
+
 @pytest.mark.parametrize("text", ["{", '{"a": 1}', "gone", "passes", "elsewhere"])
 def test_what_is_remembered_changes_no_verdict(text: str, project: Path, capfd: pytest.CaptureFixture[str]) -> None:
     names = {"gone": "double.py::test_gone", "passes": "double.py::test_passes", "elsewhere": "sick.py::test_sick"}
