@@ -153,13 +153,13 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "aggregates.registry:register",
+        "aggregates:register",
         "conformance/test_outside_aggregate.py",
         ("entry.name in AGGREGATES", "False"),
         ("name in _BY_SQL or name in _RESERVED", "name in _BY_SQL"),
     ),
     *of(
-        "aggregates.count:CountRows.of",
+        "aggregates.column_sums:CountRows.of",
         "conformance/test_aggregates.py laws/test_relation_sensitivity.py adversarial/test_own_hostile_sql.py",
         ("cls(wanted.where)", "cls(None)"),
     ),
@@ -183,7 +183,7 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "aggregates.count:CountValues",
+        "aggregates.column_sums:CountValues",
         "laws/test_different_values.py",
         ("own_pass = True", "own_pass = False"),
     ),
@@ -311,12 +311,12 @@ MUTANTS: list[Mutant] = [
         ("others.union(draft.known).issuperset(one.sums())", "True"),
     ),
     *of(
-        "aggregates.total:CentredTotal.predicted_width",
+        "aggregates.column_sums:CentredTotal.predicted_width",
         "unit/planner/test_sums_beside_means.py",
         ("float(self.argument.middle)", "0.0"),
     ),
     *of(
-        "aggregates.total:CentredTotal.read",
+        "aggregates.column_sums:CentredTotal.read",
         "unit/planner/test_sums_beside_means.py",
         ("released[1] * float(self.argument.middle)", "0.0"),
     ),
@@ -453,7 +453,7 @@ MUTANTS: list[Mutant] = [
         ('known if self.where is None else Call("and", (known, self.where))', "known"),
     ),
     *of(
-        "aggregates.spread:Spread.read",
+        "aggregates.column_sums:Spread.read",
         "conformance/test_aggregates.py",
         ("variance = variance * n / (n - 1.0)", "pass"),
     ),

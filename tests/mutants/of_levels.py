@@ -51,7 +51,7 @@ MUTANTS: list[Mutant] = [
         ('replace(options, contribution=ONCE, bound="groups")', "options"),
     ),
     *of(
-        "aggregates.count:CountUnits",
+        "aggregates.column_sums:CountUnits",
         LAWS,
         ("additive = False", "additive = True"),
     ),

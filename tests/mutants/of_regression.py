@@ -96,7 +96,11 @@ MUTANTS: list[Mutant] = [
         ("variance <= _CLEAR * noise", "False"),
         ("1 / max(rows - 3, 1.0)", "0.0"),
     ),
-    *of("aggregates.line:RegressionLine._bar", "unit/test_regression_line.py", ("squares(x).offset * to_x**2", "0.0")),
+    *of(
+        "aggregates.covariance:RegressionLine._bar",
+        "unit/test_regression_line.py",
+        ("squares(x).offset * to_x**2", "0.0"),
+    ),
     *of("study.regression:read_ridge", TABLES, ("not 0 <= found <= 10**12", "False")),
     *of(
         "study.regression:_products",

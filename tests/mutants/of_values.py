@@ -110,12 +110,12 @@ MUTANTS: list[Mutant] = [
         ("2 * FALSE / len(ranges)", "2 * FALSE"),
     ),
     *of(
-        "aggregates.span:Span.read",
+        "aggregates.chosen_values:Span.read",
         "laws/test_private_ranges.py",
         ("self.threshold", "0"),
     ),
     *of(
-        "aggregates.span:Span._among",
+        "aggregates.chosen_values:Span._among",
         "laws/test_private_ranges.py",
         ('"less" if middle < 0 else "less_equal"', '"less"'),
     ),

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from privet.aggregates import CountValues, Mean
-from privet.aggregates.total import SumValues
+from privet.aggregates.column_sums import SumValues
 from privet.core.errors import InvariantError, RequestError, Unsupported
 from privet.core.estimate import Covers
 from privet.core.expression import ColumnRef

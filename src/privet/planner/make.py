@@ -23,7 +23,7 @@ from privet.aggregates import (
     entry_of,
 )
 from privet.aggregates.aggregate import rows
-from privet.aggregates.total import SumValues
+from privet.aggregates.column_sums import SumValues
 from privet.core.errors import InvariantError, RequestError, Unbounded, UnknownName, Unsupported
 from privet.core.estimate import Covers
 from privet.core.expression import Expression

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from privet.aggregates.total import Total
+from privet.aggregates.column_sums import Total
 from privet.core.errors import BadParameter, InvariantError, RequestError
 from privet.core.scan import GroupKey, Sum
 from privet.core.schema import ColumnFacts, Contribution, Schema

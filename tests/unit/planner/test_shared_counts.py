@@ -12,7 +12,7 @@ import pytest
 
 import privet
 from privet.aggregates import CentredTotal, Total
-from privet.aggregates.mean import Mean
+from privet.aggregates.column_sums import Mean
 from privet.inference.bars import Law, beside_rounded, half_width
 from privet.planner.batch import digests_of
 from privet.planner.plan import Plan

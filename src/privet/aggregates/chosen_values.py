@@ -1,10 +1,13 @@
-"""BOUNDS(x): a range that holds most values of x, from noisy counts in public ranges that double. No bounds are needed.
+"""Aggregates whose answer is chosen and not summed: QUANTILE and its like, MODE and TOP_K, and BOUNDS.
 
-The ranges are zero, and powers of two of either sign; what is beyond the largest counts in it.
+A quantile is a place of a public grid, chosen by its rank; a mode is chosen among the values of a column. BOUNDS is a
+range that holds most values of x, from noisy counts in public ranges that double, and needs no declared bounds: the
+ranges are zero, and powers of two of either sign; what is beyond the largest counts in it.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -16,17 +19,104 @@ from privet.core.expression import Literal as Constant
 from privet.core.scan import GroupKey, Sum
 from privet.core.schema import Kind
 
-from .aggregate import Aggregate, Wanted, rows
+from .aggregate import Aggregate, Argument, Wanted, rows
 
 if TYPE_CHECKING:
     from privet.core.event import Floats
 
-Side = Literal["low", "high"]
 
 _POWERS = {"integer": (0, 63), "number": (-32, 64)}
 """The first range of either sign ends at the first power of two, and the last at the last."""
 
 _INT64 = 2**63
+
+
+@dataclass(frozen=True)
+class Ranked(Aggregate):
+    """The value below which a share of the values of x lies: 1/2 for the median; 0 and 1 for the ends, nearly."""
+
+    argument: Argument
+    share: Fraction
+    names = MappingProxyType({"quantile": ("QUANTILE", "MEDIAN", "MIN", "MAX")})
+    typical = "quantiles"
+    unsampled = "the interval of a quantile is drawn with it; ask with covers='population', which is another answer"
+    own_pass = True
+
+    @classmethod
+    def of(cls, wanted: Wanted) -> Self:
+        (argument,) = wanted.arguments
+        return cls(argument, Fraction(wanted.options["share"]))
+
+    @property
+    def extreme(self) -> bool:
+        """Whether it is an end of the values, whose interval reaches from what is released to a declared bound."""
+        return self.share in (0, 1)
+
+    def places(self, most: int) -> Sum:
+        """Return the grid: every value of a declared step, or of whole numbers, where there are no more than `most`."""
+        low, high = self.argument.low, self.argument.high
+        step = self.argument.step
+        if step is None:
+            step = (high - low) / most or Fraction(1)
+        step *= max(1, math.ceil((high - low) / step / most))
+        last = math.floor((high - low) / step)
+        return Sum(self.argument.expression, 0, last, origin=low, step=step, where=self.argument.where)
+
+    def rounds(self, grid: Sum) -> bool:
+        """Whether a grid stands for values between its places too, so that a place is known to half a step only."""
+        return self.argument.step != grid.step
+
+    def sums(self) -> tuple[Sum, ...]:
+        """Return no sums: what is released is chosen."""
+        return ()
+
+    def read(self, *released: Floats) -> Floats:
+        """Return the value of the place that was chosen."""
+        return released[0]
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        return float(self.argument.low), float(self.argument.high)
+
+
+@dataclass(frozen=True)
+class Mode(Aggregate):
+    """The value of x at a rank, from 1, among the k most frequent; NULL is none of them, and is what stands for none.
+
+    The mode is the first of one.
+    """
+
+    expression: Expression
+    values: Kind
+    where: Expression | None
+    k: int
+    rank: int
+    names = MappingProxyType({"mode": ("MODE", "TOP_K")})
+    bounded = False
+    chosen = True
+    unsampled = "values are chosen by their counts, and no interval goes with a choice; ask for the counts by value"
+    own_pass = True
+
+    @classmethod
+    def of(cls, wanted: Wanted) -> Self:
+        (argument,), (kind,) = wanted.arguments, wanted.kinds
+        k, rank = (int(wanted.options[name]) for name in ("k", "rank"))
+        return cls(argument.expression, kind or "text", wanted.where, k, rank)
+
+    def sums(self) -> tuple[Sum, ...]:
+        """Return no sums: what is released is chosen."""
+        return ()
+
+    def read(self, *released: Floats) -> Floats:
+        """Return the values that were chosen."""
+        return released[0]
+
+    @property
+    def kind(self) -> Kind:
+        return self.values
+
+
+Side = Literal["low", "high"]
 
 
 @dataclass(frozen=True)
