@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
+from privet.core.event import Receipt
+from privet.core.relation import Call, ColumnRef, Expression
+from privet.core.relation import Literal as Constant
+
 from .core.errors import BadParameter, RequestError, UnknownName, Unsupported
 from .core.estimate import Covers, Estimate
-from .core.expression import Call, ColumnRef, Expression
-from .core.expression import Literal as Constant
 from .core.given import choice, optional_package
 from .core.numbers import Number, float_near, positive
-from .core.records import Receipt
 from .display import (
     MARKS,
     MOST_ROWS,

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from privet.core.event import Receipt
+
 from . import noise
 from .core.errors import InvariantError
-from .core.records import Receipt
 from .core.scan import GroupKey, SealedSums
 from .core.schema import Key
 from .planner.keys import with_found

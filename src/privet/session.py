@@ -8,15 +8,16 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, Self, cast
 
+from privet.core.event import Entry
+from privet.core.schema import followed
+
 from .answer import Answer
 from .core.budget import Approximate, Budget, Pure, Zcdp
 from .core.errors import BadParameter, BudgetExceeded, PrivetError, UnknownName, raise_alone
 from .core.estimate import COVERS, Covers
 from .core.given import check_cases, choice, function, given_name, is_a, listed
-from .core.links import followed
 from .core.numbers import Number, float_near, open_probability
 from .core.ports import Engine, Ledger, LedgerAdmin, Left, OpensTables
-from .core.records import Entry
 from .core.schema import Contribution, Table
 from .display import (
     MOST_ROWS,

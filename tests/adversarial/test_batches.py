@@ -13,8 +13,7 @@ import pytest
 from privet import accounting
 from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import BadParameter, BudgetExceeded, EngineError, InvariantError, RequestError
-from privet.core.event import Composed
-from privet.core.records import Receipt
+from privet.core.event import Composed, Receipt
 from privet.core.scan import SealedSums
 from privet.core.schema import Contribution, Table
 from privet.core.unit import Person

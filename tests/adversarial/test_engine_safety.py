@@ -11,7 +11,7 @@ import pytest
 
 from privet.core import schema
 from privet.core.errors import EngineError, RequestError, Unsupported
-from privet.core.expression import Call, ColumnRef, Literal
+from privet.core.relation import Call, ColumnRef, Literal
 from privet.core.scan import GroupKey, Norm, Once, Scan, SealedSums, Sum
 from privet.core.unit import Person, Rows
 from privet.engines.dialects.duckdb import DUCKDB

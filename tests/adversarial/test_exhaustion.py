@@ -8,7 +8,7 @@ import pytest
 import privet
 from privet.core import schema
 from privet.core.errors import Unsupported
-from privet.core.expression import Call, ColumnRef, Literal
+from privet.core.relation import Call, ColumnRef, Literal
 from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.scan_sql.dialect import Renderer, RowSource
 from privet.query.functions import evaluate_row

@@ -12,8 +12,7 @@ import pytest
 
 from privet.core.budget import Approximate
 from privet.core.errors import RequestError
-from privet.core.expression import Call, ColumnRef
-from privet.core.relation import Union, tables_of
+from privet.core.relation import Call, ColumnRef, Union, tables_of
 from privet.core.scan import Norm, Pairs
 from privet.core.schema import Contribution, PublicTable, Schema, Table, category, date, integer, number, text
 from privet.core.unit import Person

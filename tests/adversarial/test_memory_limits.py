@@ -18,7 +18,7 @@ import pytest
 import privet
 from privet.core import schema
 from privet.core.errors import BadParameter, EngineError, RequestError
-from privet.core.expression import ColumnRef
+from privet.core.relation import ColumnRef
 from privet.core.scan import Discovery, GroupKey, Norm, Scan, Sum
 from privet.core.unit import Person
 from privet.engines.duckdb.engine import DuckDB

@@ -25,8 +25,8 @@ from privet.core.errors import (
     RequestError,
     UnknownName,
 )
-from privet.core.expression import ColumnRef
-from privet.core.records import Plain, Receipt
+from privet.core.event import Plain, Receipt
+from privet.core.relation import ColumnRef
 from privet.core.scan import Discovery, Scan, SealedSums
 from privet.core.schema import Contribution, Table, number, text
 from privet.core.unit import Person, Rows

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from privet.audit import audit
-from privet.core.records import Receipt
+from privet.core.event import Receipt
 from privet.core.scan import SealedSums
 from privet.core.schema import Contribution, Schema, Table, category, integer, text
 from privet.core.unit import Person, Rows

@@ -29,12 +29,11 @@ from privet.answer import Answer, CrossTab
 from privet.audit import Counts, Moved, Report
 from privet.config import Analyst, Config, Rules, read_config
 from privet.core.budget import Approximate, Pure, Zcdp
+from privet.core.division import Touched
 from privet.core.estimate import Estimate
-from privet.core.event import Event
+from privet.core.event import Event, Receipt
 from privet.core.ports import Engine, Ledger
-from privet.core.records import Receipt
 from privet.core.schema import ColumnFacts, Contents, Contribution, Schema
-from privet.core.touched import Touched
 from privet.core.unit import Link, Nobody, Person, Rows, Window
 from privet.dbapi.connection import Connection
 from privet.dbapi.cursors import Cursor

@@ -19,7 +19,7 @@ import pytest
 
 from privet.aggregates import AGGREGATES, Aggregate, Argument, CountRows
 from privet.core.budget import Pure
-from privet.core.expression import Call, ColumnRef, Literal
+from privet.core.relation import Call, ColumnRef, Literal
 from privet.core.scan import Sum
 from privet.core.schema import Contribution, Table, category, integer, number
 from privet.core.unit import Person, Rows

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privet.core import schema
-from privet.core.expression import Call, ColumnRef, Literal
+from privet.core.relation import Call, ColumnRef, Literal
 from privet.core.scan import MOST_PLACES, Discovery, GroupKey, Largest, Near, Norm, Once, Pairs, Scan, Sum, Truncate
 from privet.core.unit import Person, Rows
 from privet.engines.duckdb.engine import DuckDB

@@ -34,9 +34,8 @@ from privet.core.errors import (
     UnknownName,
     Unsupported,
 )
-from privet.core.event import Composed, Event, Repeated
+from privet.core.event import Composed, Event, Receipt, Repeated
 from privet.core.ports import Ledger
-from privet.core.records import Receipt
 from privet.ledger.codec import EVENTS, canonical, read_event, write_event
 from privet.ledger.memory import MemoryLedger
 from privet.ledger.postgres import PostgresLedger

@@ -23,7 +23,7 @@ import pytest
 from privet.aggregates import AGGREGATES, Aggregate, Count, Mean, register, unregister
 from privet.core.budget import Pure
 from privet.core.errors import BadParameter, RequestError, UnknownName, Unsupported, WrongKind
-from privet.core.records import Receipt
+from privet.core.event import Receipt
 from privet.core.scan import SealedSums
 from privet.core.schema import Contribution, Schema, Table, category, integer, number
 from privet.core.unit import Person, Rows, Unit

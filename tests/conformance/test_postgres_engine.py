@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from postgres_world import PostgresWorld, with_source
 from privet.core import schema
 from privet.core.errors import RequestError, Unsupported
-from privet.core.expression import Call, ColumnRef
+from privet.core.relation import Call, ColumnRef
 from privet.core.scan import Discovery, GroupKey, Largest, Near, Norm, Once, Scan, Sizes, Sum, Truncate
 from privet.core.unit import Person, Rows
 from privet.engines.duckdb.engine import DuckDB

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from privet.core import schema
 from privet.core.errors import RequestError, Unsupported
-from privet.core.expression import ColumnRef
+from privet.core.relation import ColumnRef
 from privet.core.scan import (
     Discovery,
     GroupKey,

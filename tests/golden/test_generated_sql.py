@@ -25,9 +25,9 @@ import pytest
 
 from privet.core import schema
 from privet.core.errors import RequestError
-from privet.core.expression import Call, ColumnRef, Expression, Literal
-from privet.core.links import followed
+from privet.core.relation import Call, ColumnRef, Expression, Literal
 from privet.core.scan import Discovery, GroupKey, Largest, Near, Norm, Once, Pairs, Scan, Sum, Truncate, asks
+from privet.core.schema import followed
 from privet.core.unit import Person, Rows, Window
 from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.scan_sql.dialect import Renderer

@@ -11,8 +11,7 @@ import pytest
 from privet.accounting.events import PureEvent
 from privet.core.budget import Approximate, Pure, Zcdp
 from privet.core.errors import BudgetExceeded
-from privet.core.event import Event
-from privet.core.records import Receipt
+from privet.core.event import Event, Receipt
 from privet.ledger.codec import EVENTS
 from privet.ledger.sqlite.store import SqliteLedger
 

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from privet.accounting.gdp import gaussian_mu
-from privet.core.expression import ColumnRef
+from privet.core.relation import ColumnRef
 from privet.core.schema import Schema, number
 from privet.core.unit import Rows
 from privet.inference.linear import LinearFit, NoisyMoments

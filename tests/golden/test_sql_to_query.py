@@ -6,7 +6,7 @@ import datetime
 
 import pytest
 
-from privet.core.expression import Call, ColumnRef, Expression, Literal
+from privet.core.relation import Call, ColumnRef, Expression, Literal
 from privet.core.schema import Schema, category, date, integer, number
 from privet.core.unit import Person
 from privet.query.nodes import AggregateCall, Key, Order, Output, Query, Step

@@ -7,7 +7,7 @@ import math
 import random
 from fractions import Fraction
 
-from privet.core.expression import Call, ColumnRef, Expression, Literal
+from privet.core.relation import Call, ColumnRef, Expression, Literal
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import category, date, integer, number, timestamp
 

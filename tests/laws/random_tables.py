@@ -15,7 +15,6 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
-from privet.core.links import followed
 from privet.core.schema import (
     ColumnFacts,
     Contents,
@@ -25,6 +24,7 @@ from privet.core.schema import (
     boolean,
     category,
     date,
+    followed,
     integer,
     number,
     text,

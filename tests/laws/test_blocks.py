@@ -16,8 +16,7 @@ from typing import Any
 import pytest
 
 import privet
-from privet.core.expression import Call, ColumnRef, Literal
-from privet.core.relation import Derive
+from privet.core.relation import Call, ColumnRef, Derive, Literal
 from privet.core.schema import Schema, Table
 from privet.engines.duckdb.engine import DuckDB
 from privet.execution.request import with_calendars

@@ -14,8 +14,7 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from privet.core.expression import Call, ColumnRef, Expression, Literal
-from privet.core.relation import Derive
+from privet.core.relation import Call, ColumnRef, Derive, Expression, Literal
 from privet.core.scan import Discovery, GroupKey, Largest, Norm, Once, Pairs, Scan, Sum, Truncate
 from privet.core.schema import Schema, category, integer, number
 from privet.core.unit import Person, Rows

@@ -24,8 +24,7 @@ from privet import strategy
 from privet.audit.neighbours import Seen, claims_of
 from privet.core.division import Blocks
 from privet.core.errors import BadParameter, PrivetError
-from privet.core.expression import Call, ColumnRef, Literal
-from privet.core.links import followed
+from privet.core.relation import Call, ColumnRef, Literal
 from privet.core.scan import Discovery, Largest, Norm, Once, Pairs, Products, RowNorm, Truncate, asks
 from privet.core.schema import (
     AUTO,
@@ -36,6 +35,7 @@ from privet.core.schema import (
     Table,
     category,
     date,
+    followed,
     integer,
     number,
     text,

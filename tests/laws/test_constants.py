@@ -13,7 +13,7 @@ import duckdb
 import pytest
 
 from privet import Approximate, Contribution, Person, Session, Table
-from privet.core.expression import Call, ColumnRef, Expression, Literal
+from privet.core.relation import Call, ColumnRef, Expression, Literal
 from privet.core.schema import Schema, date, integer, number
 from privet.core.unit import Nobody, Rows
 from privet.engines.dialects.duckdb import DUCKDB

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from privet.core.errors import EngineError, InvariantError
-from privet.core.records import Receipt
+from privet.core.event import Receipt
 from privet.core.scan import Norm, SealedSums
 from privet.core.schema import AUTO, Schema, Table, integer
 from privet.core.unit import Person

@@ -17,7 +17,7 @@ import duckdb
 import pytest
 
 from privet.core.errors import InvariantError
-from privet.core.expression import ColumnRef
+from privet.core.relation import ColumnRef
 from privet.core.scan import Pairs, Scan, Sum
 from privet.core.schema import Contribution, Schema, category, integer, text
 from privet.core.unit import Person, Rows

@@ -15,7 +15,7 @@ import duckdb
 import pytest
 
 from privet.core.errors import RequestError
-from privet.core.expression import Expression
+from privet.core.relation import Expression
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Schema
 from privet.core.unit import Rows
@@ -129,7 +129,7 @@ def test_facts_in_exact_arithmetic_are_refuted_within_seconds(monkeypatch, fault
 
 @pytest.mark.parametrize("name", COLUMNS)
 def test_a_column_is_read_within_its_facts(name):
-    from privet.core.expression import ColumnRef
+    from privet.core.relation import ColumnRef
 
     facts: Facts = COLUMNS[name]
     if facts.kind in ("integer", "number"):

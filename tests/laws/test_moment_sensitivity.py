@@ -18,7 +18,7 @@ import pytest
 
 from privet.audit.neighbours import Seen, claims_of
 from privet.core.errors import InvariantError, PrivetError
-from privet.core.expression import Call, ColumnRef, Literal
+from privet.core.relation import Call, ColumnRef, Literal
 from privet.core.scan import Products, RowNorm
 from privet.core.schema import Contribution, Schema, Table, category, date, integer, number
 from privet.core.unit import Person, Rows, Window

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from privet.core.records import Receipt
+from privet.core.event import Receipt
 from privet.core.scan import Norm
 from privet.core.schema import Contribution, Schema, Table, integer, text
 from privet.core.unit import Person

@@ -17,7 +17,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from privet.core.expression import Call
+from privet.core.relation import Call
 from privet.core.scan import Discovery, Scan
 from privet.core.schema import Contribution, Schema, category, integer, number, text
 from privet.core.unit import Person, Rows

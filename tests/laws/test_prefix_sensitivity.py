@@ -20,7 +20,7 @@ from privet import strategy
 from privet.aggregates.aggregate import rows
 from privet.audit.neighbours import Seen, claims_of
 from privet.core.errors import InvariantError
-from privet.core.expression import ColumnRef, Literal
+from privet.core.relation import ColumnRef, Literal
 from privet.core.scan import Sum
 from privet.planner.keys import Choice
 from privet.planner.many_counts import strategy_measure

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from privet.aggregates import Span
-from privet.core.expression import ColumnRef
-from privet.core.records import Receipt
+from privet.core.event import Receipt
+from privet.core.relation import ColumnRef
 from privet.core.schema import Contribution, Schema, Table, category, integer, number
 from privet.core.unit import Person, Rows
 from privet.engines.dialects.duckdb import DUCKDB

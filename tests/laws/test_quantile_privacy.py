@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privet.core import schema
-from privet.core.links import followed
+from privet.core.schema import followed
 from privet.core.unit import Person, Rows, Window
 from privet.mechanisms import rank_several as rank_tree
 from privet.mechanisms.quantile_several import targets

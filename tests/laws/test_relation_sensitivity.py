@@ -16,11 +16,23 @@ from typing import Any
 
 import pytest
 
-from privet.core.expression import Call, ColumnRef, Expression, Literal
-from privet.core.links import followed
-from privet.core.relation import By, Derive, GroupWithin, Join, Rank, Relation, RowSpan, Union, Within
+from privet.core.relation import (
+    By,
+    Call,
+    ColumnRef,
+    Derive,
+    Expression,
+    GroupWithin,
+    Join,
+    Literal,
+    Rank,
+    Relation,
+    RowSpan,
+    Union,
+    Within,
+)
 from privet.core.scan import GroupKey, Norm, Scan, Sum, Truncate
-from privet.core.schema import Contribution, PublicTable, Schema, Table, category, integer, number, text
+from privet.core.schema import Contribution, PublicTable, Schema, Table, category, followed, integer, number, text
 from privet.core.unit import Link, Nobody, Person
 from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.scan_sql.relations import relation_sql

@@ -14,10 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privet.accounting.events import PureEvent
-from privet.core.budget import Approximate, Budget, Pure, Zcdp
+from privet.core.budget import Approximate, Budget, Pure, WEvent, Zcdp
 from privet.core.errors import LedgerError
 from privet.core.event import Exact
-from privet.core.promise import WEvent
 from privet.ledger.account import add, make_cap
 from privet.ledger.codec import Head, write_event
 from privet.ledger.entries import (

@@ -15,7 +15,7 @@ from fractions import Fraction
 import pytest
 
 from privet.core import schema
-from privet.core.expression import Call, ColumnRef, Literal
+from privet.core.relation import Call, ColumnRef, Literal
 from privet.core.scan import Discovery, GroupKey, Norm, Once, Scan, Sum, Truncate
 from privet.core.unit import Person, Rows
 from privet.engines.dialects.duckdb import DUCKDB

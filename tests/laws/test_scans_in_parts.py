@@ -16,7 +16,7 @@ import pytest
 import privet
 from privet.core import schema
 from privet.core.errors import EngineError
-from privet.core.expression import Call, ColumnRef, Literal
+from privet.core.relation import Call, ColumnRef, Literal
 from privet.core.scan import (
     Discovery,
     GroupKey,

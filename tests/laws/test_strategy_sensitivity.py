@@ -22,7 +22,7 @@ from privet import strategy
 from privet.aggregates.aggregate import rows
 from privet.audit.neighbours import Seen, claims_of
 from privet.core.errors import InvariantError
-from privet.core.expression import ColumnRef
+from privet.core.relation import ColumnRef
 from privet.core.scan import Norm, Scan, Truncate
 from privet.core.schema import Table
 from privet.planner.keys import Choice, group_key

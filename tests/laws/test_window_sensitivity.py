@@ -20,8 +20,7 @@ import pytest
 from privet import Pure, Session
 from privet.audit import replay
 from privet.core.errors import RequestError
-from privet.core.links import followed
-from privet.core.schema import Contribution, Schema, Table, category, date, integer, number, text, timestamp
+from privet.core.schema import Contribution, Schema, Table, category, date, followed, integer, number, text, timestamp
 from privet.core.unit import Link, Window
 from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.scan_sql.relations import relation_sql

@@ -302,7 +302,7 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "core.links:_owned",
+        "core.schema:_owned",
         "adversarial/test_person_columns.py",
         ('kinds[0] == "number"', "False"),
     ),

@@ -65,9 +65,9 @@ MUTANTS: list[Mutant] = [
     *of("ledger.admin:Administration.open_promise", KEPT, ("opened != record", "False")),
     *of("ledger.admin:_check_free", KEPT, ("account in state.accounts or account in state.promises", "False")),
     *of(
-        "core.promise:WEvent.__init__",
+        "core.budget:WEvent.__init__",
         SPENT,
         ("whole(window, 'window', least=1, most=MOST_STEPS)", "whole(window, 'window', most=MOST_STEPS)"),
     ),
-    *of("core.promise:WEvent.over", SPENT, ("-(-whole(steps, 'steps', least=1) // self.window)", "1")),
+    *of("core.budget:WEvent.over", SPENT, ("-(-whole(steps, 'steps', least=1) // self.window)", "1")),
 ]

@@ -14,7 +14,7 @@ from pyarrow import parquet
 import privet
 from privet.core import schema
 from privet.core.errors import RequestError
-from privet.core.expression import ColumnRef
+from privet.core.relation import ColumnRef
 from privet.core.scan import GroupKey, Norm, Scan, Sum
 from privet.core.schema import Contribution, Table
 from privet.core.unit import Person

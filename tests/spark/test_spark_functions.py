@@ -15,7 +15,7 @@ import random_expressions
 
 from privet.core import schema
 from privet.core.errors import PrivetError
-from privet.core.expression import Call, ColumnRef, Expression, Literal
+from privet.core.relation import Call, ColumnRef, Expression, Literal
 from privet.core.schema import Schema
 from privet.core.unit import Rows
 from privet.engines.dialects.duckdb import DUCKDB

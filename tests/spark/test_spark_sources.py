@@ -18,7 +18,7 @@ from pyarrow import parquet
 import privet
 from privet.core import schema
 from privet.core.errors import EngineError, RequestError
-from privet.core.expression import ColumnRef
+from privet.core.relation import ColumnRef
 from privet.core.scan import Discovery, GroupKey, Largest, Near, Norm, Pairs, Products, Scan, Sizes, Sum, Truncate
 from privet.core.schema import Contribution, Table
 from privet.core.unit import Person

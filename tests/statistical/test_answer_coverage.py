@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from privet.answer import Answer, Series
-from privet.core.expression import ColumnRef, Expression
-from privet.core.records import Receipt
+from privet.core.event import Receipt
+from privet.core.relation import ColumnRef, Expression
 from privet.core.scan import SealedSums
 from privet.core.schema import Contribution, Schema, category, integer, number
 from privet.core.unit import Person, Rows, Unit

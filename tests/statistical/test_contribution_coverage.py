@@ -18,7 +18,7 @@ from scipy.stats import binom
 
 from privet.answer import Answer
 from privet.core.estimate import Covers
-from privet.core.records import Receipt
+from privet.core.event import Receipt
 from privet.core.scan import Scan, SealedSums
 from privet.core.schema import AUTO, Contribution, Table, category, integer, number
 from privet.core.unit import Person

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from privet.core.records import Receipt
+from privet.core.event import Receipt
 from privet.core.scan import SealedSums
 from privet.core.schema import Schema, integer, text
 from privet.core.unit import Person

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from privet.core.records import Receipt
+from privet.core.event import Receipt
 from privet.core.scan import SealedSums
 from privet.core.schema import Contribution, Schema, category, integer
 from privet.core.unit import Person, Rows, Unit

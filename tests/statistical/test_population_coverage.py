@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from privet.aggregates import CentredTotal, CountRows, Mean, Spread, Total
 from privet.aggregates.aggregate import Argument, SampleSums, squares
-from privet.core.expression import ColumnRef
+from privet.core.relation import ColumnRef
 from privet.inference.bars import Law
 from privet.inference.equation import Equation, NoiseTerm
 

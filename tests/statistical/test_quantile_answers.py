@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from privet.core.records import Receipt
+from privet.core.event import Receipt
 from privet.core.scan import SealedSums
 from privet.core.schema import Contribution, Schema, integer, number
 from privet.core.unit import Person, Rows

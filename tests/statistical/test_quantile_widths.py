@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from privet.core.records import Receipt
+from privet.core.event import Receipt
 from privet.core.scan import SealedSums
 from privet.core.schema import Schema, integer, number
 from privet.core.unit import Rows

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from privet.core.records import Receipt
+from privet.core.event import Receipt
 from privet.core.scan import SealedSums
 from privet.planner.make import make_plan
 from privet.planner.plan import Plan

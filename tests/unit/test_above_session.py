@@ -19,7 +19,7 @@ import pytest
 import privet
 from privet import noise
 from privet.core.errors import BudgetError, BudgetExceeded, EngineError, InvariantError, LedgerError, RequestError
-from privet.core.records import Receipt
+from privet.core.event import Receipt
 from privet.core.scan import SealedSums
 from privet.execution import vector
 from privet.ledger.memory import MemoryLedger

@@ -14,7 +14,7 @@ import pytest
 
 import privet
 from privet.core.errors import BudgetExceeded, InvariantError, RequestError
-from privet.core.records import Receipt
+from privet.core.event import Receipt
 from privet.core.scan import SealedSums
 from privet.mechanisms.selection import NoisyMax
 from privet.planner.choice_plan import ChoicePlan, verify_choice

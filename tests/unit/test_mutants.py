@@ -52,9 +52,8 @@ FEWEST = 2
 PRIVATE = {
     "core.budget",
     "core.numbers",
-    "core.links",
-    "core.scan",
     "core.schema",
+    "core.scan",
     "core.sensitivity",
     "core.unit",
     "engines.dialects.duckdb",

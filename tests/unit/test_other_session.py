@@ -9,8 +9,8 @@ import pytest
 
 import privet
 from privet.core.errors import BudgetExceeded, EngineError, InvariantError, RequestError
-from privet.core.expression import ColumnRef
-from privet.core.records import Receipt
+from privet.core.event import Receipt
+from privet.core.relation import ColumnRef
 from privet.core.scan import SealedSums
 from privet.engines.duckdb.engine import DuckDB
 from privet.planner.measures import SumMeasure

@@ -14,8 +14,7 @@ import pytest
 import privet
 from privet import Approximate, Contribution, Person, PublicTable, Session, Table, Zcdp
 from privet.core.errors import InvariantError, RequestError, Unsupported
-from privet.core.expression import ColumnRef
-from privet.core.relation import Derive, Join, Relation
+from privet.core.relation import ColumnRef, Derive, Join, Relation
 from privet.engines.duckdb.engine import DuckDB
 from privet.execution import executor as executing
 from privet.planner.public_plan import PublicPlan

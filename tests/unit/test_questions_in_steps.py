@@ -16,7 +16,7 @@ import pytest
 import privet
 from privet import Approximate, Contribution, Person, Pure, Session, Table, Zcdp
 from privet.core.errors import BudgetExceeded, InvariantError, RequestError, Unsupported
-from privet.core.expression import Literal, parts_of
+from privet.core.relation import Literal, parts_of
 from privet.planner.in_steps import InSteps, share_of
 from privet.planner.plan import Plan, Spend
 from privet.query.nodes import Query

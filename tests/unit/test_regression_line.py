@@ -11,8 +11,8 @@ import pytest
 import privet
 from privet.aggregates import RegressionLine
 from privet.aggregates.aggregate import Argument
-from privet.core.expression import ColumnRef
 from privet.core.numbers import rational
+from privet.core.relation import ColumnRef
 from privet.inference.bars import Law
 
 QUESTION = "SELECT REGR_SLOPE(y, x) AS slope, REGR_INTERCEPT(y, x) AS start, REGR_R2(y, x) AS share FROM t"

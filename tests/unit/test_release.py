@@ -12,7 +12,7 @@ import pytest
 
 from privet.core.budget import Pure
 from privet.core.errors import BadParameter
-from privet.core.records import Receipt
+from privet.core.event import Receipt
 from privet.core.scan import SealedSums
 from privet.core.schema import Contribution, Schema, Table, boolean, category, integer, number, text
 from privet.core.unit import Person, Rows

@@ -14,13 +14,21 @@ from typing import TYPE_CHECKING
 
 from privet.core.event import Atom, Composed, Event, Exact, NoPair, Pair, Repeated, add_up, read_event, read_events
 from privet.core.given import set_fields
-from privet.core.numbers import Number, failure_probability, float_down, float_up, inflate, nonnegative, read_order
+from privet.core.numbers import (
+    Number,
+    failure_probability,
+    float_down,
+    float_up,
+    inflate,
+    least,
+    nonnegative,
+    read_order,
+)
 from privet.core.sensitivity import Neighbors, read_neighbors
 
 from .events import ApproximateEvent
 from .gdp import log_down
 from .pld import bounds as pld
-from .search import least
 
 if TYPE_CHECKING:
     from privet.core.event import Floats

@@ -17,10 +17,20 @@ from fractions import Fraction
 from privet.core.errors import BadParameter
 from privet.core.event import Exact
 from privet.core.given import called, function
-from privet.core.numbers import Number, failure_probability, float_down, float_up, inflate, nonnegative, read_rational
+from privet.core.numbers import (
+    Number,
+    failure_probability,
+    float_down,
+    float_up,
+    inflate,
+    least,
+    lowest,
+    most,
+    nonnegative,
+    read_rational,
+)
 
 from .gdp import log_down
-from .search import least, lowest, most
 
 Curve = Callable[[float], float]
 """A Renyi divergence for each order above 1."""

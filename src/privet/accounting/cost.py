@@ -16,12 +16,21 @@ from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import BadParameter, RequestError, Unsupported
 from privet.core.event import Event, NoPair, Pair, Repeated, read_event
 from privet.core.given import called, choice, function, instance, is_a
-from privet.core.numbers import Number, failure_probability, float_up, nonnegative, positive, read_order, whole
+from privet.core.numbers import (
+    Number,
+    failure_probability,
+    float_up,
+    least,
+    most,
+    nonnegative,
+    positive,
+    read_order,
+    whole,
+)
 
 from . import convert, gdp
 from .pairs import FailedPair, ProfilePair
 from .pld import bounds as pld
-from .search import least, most
 
 _FEW = 64
 """Up to this many different parts the Renyi curve is asked always; with more, only where nothing tighter is known."""

@@ -15,13 +15,12 @@ from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import BadParameter, BudgetExceeded, RequestError, Unsupported
 from privet.core.event import Event, Exact, read_event
 from privet.core.given import listed, read_fields
-from privet.core.numbers import Number, failure_probability, float_down, float_up, open_probability, read_order
+from privet.core.numbers import Number, failure_probability, float_down, float_up, most, open_probability, read_order
 from privet.display import room, round_down
 
 from .convert import best_order, order_budget, rho_from
 from .events import response_rdp, response_rho
 from .gdp import log_down
-from .search import most
 
 _LARGEST_DENOMINATOR = 4096
 """Sums whose denominator has more bits than this are rounded up to 1024 binary places, to stay of constant size."""

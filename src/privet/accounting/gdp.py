@@ -25,12 +25,12 @@ from privet.core.numbers import (
     float_down,
     float_up,
     inflate,
+    least,
+    most,
     nonnegative,
     positive,
     sqrt_up,
 )
-
-from .search import least, most
 
 _LOG_ROOT_TWO_PI = 0.5 * math.log(2 * math.pi)
 _ROOT_HALF_PI = math.sqrt(math.pi / 2)

@@ -12,13 +12,12 @@ from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import Unsupported
 from privet.core.event import Event, Repeated, read_event
 from privet.core.given import function
-from privet.core.numbers import Number, failure_probability, float_down, inflate, positive, whole
+from privet.core.numbers import Number, failure_probability, float_down, inflate, least, positive, whole
 from privet.core.sensitivity import Neighbors
 
 from . import compose, convert, gdp
 from .convert import rho_epsilon
 from .cost import HasEvent, event_made, loss_epsilon, read_start
-from .search import least
 from .tradeoff import posterior
 
 # What a budget promises, in sentences that people in the data can read. They claim no more than is proven.

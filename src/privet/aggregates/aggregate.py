@@ -15,7 +15,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from privet.core.errors import Unsupported
-from privet.core.expression import Call, Expression
+from privet.core.relation import Call, Expression
 from privet.core.scan import Sum
 from privet.core.schema import Kind
 from privet.core.wire import wired

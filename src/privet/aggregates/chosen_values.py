@@ -14,8 +14,8 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, Self
 
-from privet.core.expression import Call, Expression
-from privet.core.expression import Literal as Constant
+from privet.core.relation import Call, Expression
+from privet.core.relation import Literal as Constant
 from privet.core.scan import GroupKey, Sum
 from privet.core.schema import Kind
 

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from privet.core.errors import Unsupported
-from privet.core.expression import Expression
+from privet.core.relation import Expression
 from privet.core.scan import Sum
 from privet.inference.bars import Bars, Law, beside_rounded, half_width, ratio_bars
 from privet.inference.equation import Equation, NoiseTerm

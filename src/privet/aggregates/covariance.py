@@ -14,8 +14,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from privet.core.errors import Unsupported
-from privet.core.expression import Call, Expression
-from privet.core.expression import Literal as Constant
+from privet.core.relation import Call, Expression
+from privet.core.relation import Literal as Constant
 from privet.core.scan import Sum
 from privet.inference.bars import Bars, Law
 from privet.inference.linear import LinearFit, NoisyMoments

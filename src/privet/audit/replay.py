@@ -14,11 +14,10 @@ from typing import Any
 
 from privet.core.errors import BadParameter, RequestError, UnknownName
 from privet.core.given import mapping, read_fields
-from privet.core.links import followed
 from privet.core.numbers import whole
 from privet.core.relation import tables_of
 from privet.core.scan import Scan, asks
-from privet.core.schema import Table
+from privet.core.schema import Table, followed
 from privet.core.wire import canonical
 from privet.planner.batch import Batch
 from privet.planner.contributions import largest_limit, with_limit

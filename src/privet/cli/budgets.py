@@ -59,8 +59,8 @@ def command(analyst: str | None, config: Path, ledger_path: Path | str | None, a
 def _blocks(config: Path, ledger: LedgerAdmin, analyst: str | None) -> dict[str, dict[str, Any]]:
     """Return of each divided table what its blocks have spent, and what that means."""
     from privet.config import read_config
-    from privet.core.links import followed
     from privet.core.ports import CountsBlocks
+    from privet.core.schema import followed
     from privet.execution.request import with_calendars
     from privet.planner.touching import block_promise
     from privet.query.block_reads import block_values, division_of

@@ -18,8 +18,7 @@ from privet.accounting.summaries import promise
 from privet.core import given
 from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import PrivetError, RequestError, raise_alone
-from privet.core.links import followed
-from privet.core.schema import ColumnFacts, Schema, Table
+from privet.core.schema import ColumnFacts, Schema, Table, followed
 from privet.core.unit import Nobody, Person, Rows, Window, person_column
 from privet.engines.duckdb.sources import DatabaseTable, paths_at
 from privet.engines.postgres.stored_tables import PostgresTable

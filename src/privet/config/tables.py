@@ -10,9 +10,18 @@ from typing import Any
 
 from privet.core.division import Blocks
 from privet.core.errors import BadParameter, RequestError, Unlimited
-from privet.core.links import followed
 from privet.core.relation import tables_of
-from privet.core.schema import AUTO, DEFAULT_ROWS, MOST_EACH, PUBLIC_ROWS, ColumnFacts, Contribution, PublicTable, Table
+from privet.core.schema import (
+    AUTO,
+    DEFAULT_ROWS,
+    MOST_EACH,
+    PUBLIC_ROWS,
+    ColumnFacts,
+    Contribution,
+    PublicTable,
+    Table,
+    followed,
+)
 from privet.core.sensitivity import Neighbors
 from privet.core.unit import Link, Person, Rows, Unit, Window, unit_columns
 from privet.engines.duckdb.lakes import DeltaTable, IcebergTable

@@ -1,4 +1,4 @@
-"""How the rows of a table are divided into blocks, each with a budget of its own: by a category, ranges, or time."""
+"""How the rows of a table are divided into blocks, each with a budget of its own, and which blocks a question reads."""
 
 from __future__ import annotations
 
@@ -10,17 +10,50 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from .errors import BadParameter
 from .given import check_fields, given_name, listed, set_fields
 from .numbers import Number, float_near, rational, whole
-from .touched import MOST_BLOCKS
 from .unit import Person, Rows, Unit, Window, read_day
 from .wire import canonical, wired
 
 if TYPE_CHECKING:
     from .schema import ColumnFacts
+
+
+Members = Literal["rows", "people", "windows"]
+"""What lies in a block: rows, whole people, or the rows of people within a window of time."""
+
+MOST_BLOCKS = 10**6
+
+
+@dataclass(frozen=True)
+class Touched:
+    """Some blocks of one division of a table: ranges of their numbers, each from its first to before its end.
+
+    `division` stands for the table's division into blocks, so that two divisions of one table are told apart. `reach`
+    is how many of its blocks one unit can be in between neighbours: 1 where a row comes or goes, 2 where one moves. Of
+    windows it is the number of windows, each of which lies in two adjacent blocks.
+    """
+
+    table: str
+    division: str
+    members: Members
+    reach: int
+    ranges: tuple[tuple[int, int], ...]
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.members not in get_args(Members):
+            raise BadParameter("members", self.members, "rows, people or windows")
+        if not 1 <= self.reach <= MOST_BLOCKS:
+            raise BadParameter("reach", self.reach, "at least 1")
+        ends = [end for pair in self.ranges for end in pair]
+        rising = all(one < other for one, other in pairwise(ends))
+        if not ends or ends[0] < 0 or ends[-1] > MOST_BLOCKS or not rising:
+            raise BadParameter("ranges", self.ranges, "ranges of blocks that rise and do not touch")
+
 
 Day = datetime.date
 Span = Literal["days", "months"]

@@ -1,19 +1,20 @@
-"""What was done, in the words an accountant needs. Events answer questions; accountants ask them.
+"""What was done, in the words an accountant needs, and what a ledger records of it: an entry, and a receipt.
 
-An event never changes and never looks at data. `Composed` and `Repeated` are events too, and `Repeated` is the
-only place that knows a count.
+Events answer questions; accountants ask them. An event never changes and never looks at data. `Composed` and `Repeated`
+are events too, and `Repeated` is the only place that knows a count.
 """
 
 from __future__ import annotations
 
+import datetime
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, Union, cast, runtime_checkable
 
 from .errors import RequestError, Unsupported
-from .given import is_a, listed, set_fields
+from .given import is_a, listed, read_fields, set_fields
 from .numbers import float_up, read_order, whole
 
 if TYPE_CHECKING:
@@ -242,3 +243,51 @@ def _times(times: int, cost: Exact) -> Exact:
     if times == 0:
         return Fraction(0)
     return times * cost
+
+
+# What a ledger returns: one charge as it is shown, and the receipt without which no noise is drawn on data. Both are
+# public, complete, and never changed once written.
+
+
+Plain = Union[None, bool, int, str, Fraction, datetime.date, tuple["Plain", ...]]  # noqa: UP007  # it names itself
+"""What a ledger can keep of an answer: plain values and tuples of them, which come back exactly as they went in."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What was charged, for which plan, by whom and when.
+
+    `shared` is the number of the charge whose answer this one repeats: such a charge counts against the account's own
+    cap and not again against the data set's. `versions` are the declared labels of the tables that were read; `text` is
+    the plan in words, and `facts` is the same as plain data that JSON can hold.
+    """
+
+    number: int
+    time: str
+    account: str
+    digest: str
+    event: Event
+    key: str | None = None
+    shared: int | None = None
+    versions: tuple[tuple[str, str], ...] = field(default=())
+    text: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """The entry of a ledger that paid for a plan: its number, the plan's digest, and who paid.
+
+    `head` is the ledger's head after that entry, and after its answer once there is one. Kept outside the ledger, as a
+    certificate does, it shows whether an old copy of the ledger was put back. `answered` is False where the plan had no
+    answer yet; a ledger that does not know leaves it True. Both are evidence, and no part of what a receipt is.
+    """
+
+    entry: int
+    digest: str
+    account: str
+    head: str = field(default="", compare=False)
+    answered: bool = field(default=True, compare=False)
+
+    def __post_init__(self) -> None:
+        read_fields(self)

@@ -9,15 +9,13 @@ from contextlib import AbstractContextManager
 from fractions import Fraction
 from typing import Any, Protocol, Self, runtime_checkable
 
-from .budget import Budget
-from .event import Event
+from .budget import Budget, WEvent
+from .division import Touched
+from .event import Entry, Event, Plain, Receipt
 from .event import Exact as Amount
-from .promise import WEvent
-from .records import Entry, Plain, Receipt
 from .relation import Relation
 from .scan import Scan, SealedSums
 from .schema import Table
-from .touched import Touched
 
 
 @runtime_checkable

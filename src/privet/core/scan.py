@@ -12,10 +12,9 @@ from itertools import pairwise
 from typing import Literal, NoReturn
 
 from .errors import BadParameter, InvariantError, Unsupported, quote
-from .expression import Expression
 from .given import check_fields
 from .numbers import whole
-from .relation import Relation
+from .relation import Expression, Relation
 from .schema import Key, Schema
 from .unit import Link
 from .wire import wired

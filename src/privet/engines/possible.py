@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from privet.core.expression import Expression, Literal
+from privet.core.relation import Expression, Literal
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Key
 from privet.engines.dialects.duckdb import DUCKDB, TYPES

@@ -9,9 +9,9 @@ from typing import Any, cast
 
 from privet.answer import Answer
 from privet.core.errors import BadParameter, RequestError, Unsupported
+from privet.core.event import Receipt
 from privet.core.given import listed as list_of
 from privet.core.numbers import Number, open_probability, whole
-from privet.core.records import Receipt
 from privet.planner.batch import Batch, make_batch
 from privet.planner.from_strategy import FromStrategy
 from privet.planner.groupings import Combined, Levels, parts_of

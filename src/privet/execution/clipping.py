@@ -16,9 +16,9 @@ from privet.aggregates import entry_of
 from privet.answer import Answer
 from privet.core.errors import RequestError, UnknownName, Unsupported
 from privet.core.estimate import Estimate
-from privet.core.expression import Call, ColumnRef, Expression, Literal
+from privet.core.event import Receipt
 from privet.core.numbers import Number
-from privet.core.records import Receipt
+from privet.core.relation import Call, ColumnRef, Expression, Literal
 from privet.core.scan import Norm, Truncate
 from privet.core.schema import AUTO, Contribution, Schema
 from privet.core.schema import ColumnFacts as Facts

@@ -10,9 +10,9 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from privet.core.errors import BadParameter, RequestError, UnknownName
-from privet.core.expression import Expression
 from privet.core.given import is_a, listed
 from privet.core.numbers import Number, rational, whole
+from privet.core.relation import Expression
 from privet.core.schema import Schema
 from privet.display import Figures
 from privet.planner.bias import loses

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from privet.core.errors import BadParameter, PrivetError, UnknownName
-from privet.core.links import shown_columns
-from privet.core.schema import ColumnFacts, Schema
+from privet.core.schema import ColumnFacts, Schema, shown_columns
 from privet.core.unit import person_column, unit_columns
 from privet.display import Figures, draw_grid, draw_text, html_facts, html_lines, html_table, printable, written
 from privet.query.functions import typed

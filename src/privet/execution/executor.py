@@ -10,15 +10,14 @@ from typing import Any, NamedTuple, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 from privet.answer import Answer
+from privet.core.division import Touched
 from privet.core.errors import EngineError, InvariantError, PrivetError, RequestError, Unsupported, bare
-from privet.core.event import Event
+from privet.core.event import Event, Plain, Receipt
 from privet.core.numbers import Number, open_probability
 from privet.core.ports import CountsBlocks, Engine, Ledger, Left, ListsPublicRows, TakesSnapshots
-from privet.core.records import Plain, Receipt
 from privet.core.relation import Relation, tables_of
 from privet.core.scan import Scan, SealedSums, asks
 from privet.core.schema import Key, Schema, has_blocks
-from privet.core.touched import Touched
 from privet.planner.batch import Batch, MadeBatch, editions_of_batch
 from privet.planner.choice_plan import ChoicePlan
 from privet.planner.contributions import largest_limit

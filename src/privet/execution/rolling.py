@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from privet.answer import Answer, Series
 from privet.core.errors import BadParameter, RequestError, Unsupported
 from privet.core.estimate import Estimate
-from privet.core.expression import ColumnRef
+from privet.core.event import Receipt
 from privet.core.numbers import whole
-from privet.core.records import Receipt
+from privet.core.relation import ColumnRef
 from privet.core.schema import Schema
 from privet.inference.bars import Law
 from privet.inference.levels import mixed

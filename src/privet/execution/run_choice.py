@@ -8,9 +8,9 @@ from typing import Any, cast
 from typing import Literal as OneOf
 
 from privet.core.errors import BadParameter, RequestError, Unsupported
-from privet.core.expression import Literal, Value
+from privet.core.event import Receipt
 from privet.core.given import called, choice, listed
-from privet.core.records import Receipt
+from privet.core.relation import Literal, Value
 from privet.display import draw_facts, html_facts, printable, shown_error, written
 from privet.planner.choice_plan import MOST_OPTIONS, NAMES, ChoicePlan, Law, make_choice, verify_choice
 from privet.planner.scalars import ScalarQuestion, scalar_question

@@ -9,9 +9,8 @@ from dataclasses import replace
 
 from privet.answer import Answer
 from privet.core.errors import BudgetError, BudgetExceeded, RequestError
-from privet.core.event import Composed
+from privet.core.event import Composed, Receipt
 from privet.core.numbers import Number, float_down, open_probability
-from privet.core.records import Receipt
 from privet.planner.editions import Made, any_edition, editions_of
 from privet.planner.explain import coverage_notes
 from privet.planner.plan import Plan, Target

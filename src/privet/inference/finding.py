@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from privet.core.errors import BadParameter
 from privet.core.estimate import Estimate
+from privet.core.event import Receipt
 from privet.core.given import set_fields
-from privet.core.records import Receipt
 from privet.display import Figures, cost_words, draw_facts, draw_grid, html_facts, html_table, shown_error, written
 
 if TYPE_CHECKING:

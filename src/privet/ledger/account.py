@@ -11,11 +11,11 @@ from typing import Any, cast
 
 from privet.accounting.filters import Filter, PureFilter, Remaining, RenyiFilter, ZcdpFilter, compact, open_filter
 from privet.core.budget import Approximate, Budget, Pure, Zcdp
+from privet.core.division import Touched
 from privet.core.errors import BadParameter, InvariantError, LedgerError
 from privet.core.event import Event, Exact
 from privet.core.given import instance
 from privet.core.numbers import float_down
-from privet.core.touched import Touched
 
 from . import codec
 from .block_sums import NO_BLOCKS, BlockSums, plus, read_block_sums

@@ -7,11 +7,10 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
-from privet.core.budget import Budget
+from privet.core.budget import Budget, WEvent
 from privet.core.errors import BadParameter, LedgerError, Unsupported
+from privet.core.event import Receipt
 from privet.core.given import alike, instance
-from privet.core.promise import WEvent
-from privet.core.records import Receipt
 
 from .account import make_cap
 from .entries import AccountOpened, Acted, Cleared, Frozen, Limited, PromiseOpened, Rescheduled, Time, ToppedUp

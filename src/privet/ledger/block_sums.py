@@ -14,9 +14,9 @@ from operator import itemgetter
 from typing import Any
 
 from privet.accounting.filters import compact
+from privet.core.division import Members, Touched
 from privet.core.errors import LedgerError
 from privet.core.event import Exact
-from privet.core.touched import Members, Touched
 
 from . import codec
 

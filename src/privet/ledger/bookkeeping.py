@@ -11,12 +11,11 @@ from typing import Any, TypeVar
 
 from privet.accounting.filters import Remaining
 from privet.core.budget import Budget
+from privet.core.division import Touched
 from privet.core.errors import BadParameter, BudgetError, LedgerError, RequestError, Unsupported
-from privet.core.event import Event, read_event
+from privet.core.event import Entry, Event, Plain, Receipt, read_event
 from privet.core.given import instance
 from privet.core.numbers import Number, whole
-from privet.core.records import Entry, Plain, Receipt
-from privet.core.touched import Touched
 
 from . import codec
 from .admin import Administration

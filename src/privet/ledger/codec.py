@@ -25,8 +25,7 @@ from privet.accounting.groups import Group
 from privet.accounting.shuffled import Shuffled
 from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import BadParameter, InvariantError, LedgerError, PrivetError, RequestError, raise_alone
-from privet.core.event import Composed, Event, Exact, Repeated
-from privet.core.records import Plain
+from privet.core.event import Composed, Event, Exact, Plain, Repeated
 from privet.core.sensitivity import Neighbors
 from privet.mechanisms import (
     DiscreteGaussianEvent,

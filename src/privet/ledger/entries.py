@@ -14,12 +14,10 @@ from typing import Any
 
 import msgspec
 
-from privet.core.budget import Approximate, Budget
+from privet.core.budget import Approximate, Budget, WEvent
+from privet.core.division import Touched
 from privet.core.errors import LedgerError, RequestError, raise_alone
-from privet.core.event import Event, Exact
-from privet.core.promise import WEvent
-from privet.core.records import Entry, Plain
-from privet.core.touched import Touched
+from privet.core.event import Entry, Event, Exact, Plain
 
 from . import codec
 from .codec import canonical

@@ -11,9 +11,9 @@ import re
 from collections.abc import Callable
 
 from privet.core.errors import BadParameter, LedgerError
+from privet.core.event import Plain, Receipt
 from privet.core.given import called, function
 from privet.core.numbers import whole
-from privet.core.records import Plain, Receipt
 
 from . import codec
 from .entries import Charged, Stepped

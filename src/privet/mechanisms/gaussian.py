@@ -11,7 +11,6 @@ from typing import Any
 from privet import noise
 from privet.accounting.gdp import gaussian_mu
 from privet.accounting.pairs import DiscreteGaussianPair, GaussianPair
-from privet.accounting.search import least
 from privet.core.errors import BadParameter, BadValue, RequestError
 from privet.core.event import Atom, Event, Exact, Pair
 from privet.core.given import set_fields
@@ -21,6 +20,7 @@ from privet.core.numbers import (
     float_down,
     float_up,
     inflate,
+    least,
     nonnegative,
     positive,
     read_order,

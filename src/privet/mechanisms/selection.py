@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, cast
 from privet import noise
 from privet.accounting.events import PureEvent
 from privet.accounting.pairs import BoundedRangePair
-from privet.accounting.search import least
 from privet.core.errors import BadParameter, BadValue, RequestError
 from privet.core.event import Atom
 from privet.core.given import instance, set_fields
-from privet.core.numbers import Number, float_up, inflate, nonnegative, positive, rational, read_order, whole
+from privet.core.numbers import Number, float_up, inflate, least, nonnegative, positive, rational, read_order, whole
 from privet.core.sensitivity import Sensitivity, l1_of
 from privet.noise.contest import Law
 

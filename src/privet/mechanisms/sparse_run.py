@@ -18,11 +18,10 @@ from privet import noise
 from privet.accounting.compose import optimal
 from privet.accounting.events import PureEvent
 from privet.accounting.gdp import log_down
-from privet.accounting.search import least, most
 from privet.core.errors import BadParameter
 from privet.core.event import Repeated
 from privet.core.given import choice, instance
-from privet.core.numbers import Number, positive, rational, sqrt_up, whole
+from privet.core.numbers import Number, least, most, positive, rational, sqrt_up, whole
 from privet.core.sensitivity import Sensitivity, l1_of
 
 from .lattice import Grid, add, exponent_below, objects_of, step_of

@@ -18,8 +18,7 @@ from itertools import count, product
 from typing import Any
 
 from privet.core.errors import RequestError
-from privet.core.expression import ColumnRef, Expression, Literal
-from privet.core.relation import Relation, tables_of
+from privet.core.relation import ColumnRef, Expression, Literal, Relation, tables_of
 from privet.core.scan import GroupKey
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Key, Kind, Schema

@@ -10,8 +10,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from privet.core.expression import Call, ColumnRef, Expression, Literal
-from privet.core.relation import Derive, GroupWithin, Relation
+from privet.core.relation import Call, ColumnRef, Derive, Expression, GroupWithin, Literal, Relation
 from privet.core.scan import Largest, Norm, Once, Pairs, Scan, Sum, Truncate
 from privet.core.unit import unit_columns
 from privet.query.functions import typed

@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from privet.core.expression import Call, ColumnRef, Expression, Literal
+from privet.core.relation import Call, ColumnRef, Expression, Literal
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Schema
 from privet.core.wire import canonical

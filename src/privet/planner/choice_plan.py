@@ -15,10 +15,9 @@ from typing import Any, Literal
 
 from privet.core.errors import InvariantError
 from privet.core.event import Event
-from privet.core.expression import Value
 from privet.core.given import check_fields
 from privet.core.numbers import float_up
-from privet.core.relation import tables_of
+from privet.core.relation import Value, tables_of
 from privet.core.scan import Once, Pairs, Scan, Sum
 from privet.core.schema import Schema
 from privet.core.wire import canonical

@@ -17,8 +17,7 @@ from privet.aggregates import CountValues, Mean
 from privet.aggregates.column_sums import SumValues
 from privet.core.errors import InvariantError, RequestError, Unsupported
 from privet.core.estimate import Covers
-from privet.core.expression import ColumnRef
-from privet.core.relation import Relation
+from privet.core.relation import ColumnRef, Relation
 from privet.core.scan import Norm, Scan, Sizes
 from privet.core.schema import Contribution, Schema
 from privet.inference.sizes import lost_at_most

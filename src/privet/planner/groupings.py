@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from privet.core.event import Composed
-from privet.core.expression import Expression
+from privet.core.relation import Expression
 from privet.core.scan import GroupKey
 from privet.core.schema import Schema
 from privet.core.wire import canonical

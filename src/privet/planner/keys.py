@@ -14,8 +14,8 @@ from fractions import Fraction
 
 from privet.accounting.gdp import gaussian_mu
 from privet.core.errors import BadParameter, InvariantError, RequestError
-from privet.core.expression import Call, Expression, Literal
 from privet.core.numbers import is_unicode
+from privet.core.relation import Call, Expression, Literal
 from privet.core.scan import Discovery, GroupKey, Scan
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Key, Schema

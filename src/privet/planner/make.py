@@ -26,8 +26,7 @@ from privet.aggregates.aggregate import rows
 from privet.aggregates.column_sums import SumValues
 from privet.core.errors import InvariantError, RequestError, Unbounded, UnknownName, Unsupported
 from privet.core.estimate import Covers
-from privet.core.expression import Expression
-from privet.core.relation import Relation
+from privet.core.relation import Expression, Relation
 from privet.core.scan import Bounding, GroupKey, Pairs, Scan, Sum
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Contribution, Schema

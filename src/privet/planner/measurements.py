@@ -13,9 +13,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
 from privet.core.errors import BadParameter
-from privet.core.expression import ColumnRef, Expression
 from privet.core.given import set_fields
 from privet.core.numbers import float_near, whole
+from privet.core.relation import ColumnRef, Expression
 from privet.display import MOST_ROWS, Figures, draw_grid, draw_text, html_table, printable, written
 from privet.mechanisms import Gaussian, Laplace
 from privet.mechanisms.laws import AdditiveNoise, NoiseLaw

@@ -18,9 +18,9 @@ from privet.aggregates import Span
 from privet.aggregates.aggregate import rows
 from privet.core.errors import InvariantError
 from privet.core.event import Event
-from privet.core.expression import Call, Expression
 from privet.core.given import check_fields
 from privet.core.numbers import open_probability
+from privet.core.relation import Call, Expression
 from privet.core.scan import Near, Norm, Pairs, Scan, Sizes, Sum
 from privet.core.schema import Key, Kind
 from privet.core.sensitivity import Sensitivity

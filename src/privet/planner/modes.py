@@ -13,7 +13,7 @@ from typing import Any
 from privet.aggregates import Mode, Span
 from privet.aggregates.aggregate import rows
 from privet.core.errors import InvariantError
-from privet.core.expression import Call, ColumnRef, Expression
+from privet.core.relation import Call, ColumnRef, Expression
 from privet.core.scan import Bounding, GroupKey, Largest, Once, Scan, Truncate
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Contribution, Schema

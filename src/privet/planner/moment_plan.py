@@ -13,8 +13,8 @@ from typing import Literal
 
 from privet.aggregates import Mean
 from privet.core.errors import InvariantError, RequestError
-from privet.core.expression import Call, Expression
-from privet.core.expression import Literal as Constant
+from privet.core.relation import Call, Expression
+from privet.core.relation import Literal as Constant
 from privet.core.scan import Products, RowNorm, Scan, Sum
 from privet.core.schema import Contribution, Key, Schema
 from privet.query.nodes import AggregateCall, Query

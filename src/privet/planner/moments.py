@@ -18,9 +18,9 @@ from privet import noise
 from privet.accounting.events import PureEvent
 from privet.core.errors import BadParameter, InvariantError
 from privet.core.event import Event
-from privet.core.expression import Expression
 from privet.core.given import check_fields
 from privet.core.numbers import sqrt_down, sqrt_up, whole
+from privet.core.relation import Expression
 from privet.core.scan import LONGEST_SHIFT, Norm, Once, RowNorm, Scan, Sum
 from privet.core.wire import wired
 from privet.display import shown_amount, shown_error

@@ -15,9 +15,9 @@ from privet.aggregates import Aggregate
 from privet.core.errors import BadParameter, InvariantError
 from privet.core.estimate import Covers
 from privet.core.event import Composed, Event
-from privet.core.expression import Expression
 from privet.core.given import check_fields, read
 from privet.core.numbers import whole
+from privet.core.relation import Expression
 from privet.core.scan import GroupKey, Scan
 from privet.core.schema import Kind
 from privet.core.wire import Form, form_of, wired_by

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from privet.aggregates import Ranked
 from privet.core.errors import InvariantError
-from privet.core.expression import ColumnRef
+from privet.core.relation import ColumnRef
 from privet.core.scan import Scan, Sum
 from privet.mechanisms import Gaussian, Laplace
 from privet.query.resolve import meanings

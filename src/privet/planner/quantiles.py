@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from privet.aggregates import Ranked
 from privet.core.errors import InvariantError, Unsupported
-from privet.core.expression import ColumnRef
+from privet.core.relation import ColumnRef
 from privet.core.scan import Scan, Sum
 from privet.core.wire import canonical
 from privet.mechanisms.rank_choice import LARGEST_DENOMINATOR, QuantileChoice

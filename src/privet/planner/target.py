@@ -14,8 +14,8 @@ from fractions import Fraction
 from typing import Any
 
 from privet.core.errors import BadParameter, InvariantError, RequestError, UnknownName, Unsupported
+from privet.core.event import Receipt
 from privet.core.numbers import Number, open_probability, positive, read_rational, written_decimal
-from privet.core.records import Receipt
 from privet.query.functions import mentions
 from privet.query.normal import MICROSECONDS, microseconds
 from privet.query.resolve import linear_in, meanings

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from privet.core.errors import RequestError
-from privet.core.expression import ColumnRef, Expression
-from privet.core.relation import Derive, GroupWithin, Join, Rank, Relation, Union, tables_of
+from privet.core.relation import ColumnRef, Derive, Expression, GroupWithin, Join, Rank, Relation, Union, tables_of
 from privet.core.schema import Schema
 from privet.query.block_reads import block_count, block_names, blocks_read, cuts_of, divided, members_of, ranges_of
 from privet.query.functions import typed

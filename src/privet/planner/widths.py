@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from privet.core.expression import ColumnRef
+from privet.core.relation import ColumnRef
 from privet.display import shown_error
 from privet.inference.bars import Law, averaged, half_width
 from privet.query.functions import mentions

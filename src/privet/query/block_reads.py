@@ -14,11 +14,10 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+from privet.core.division import Touched
 from privet.core.errors import Unsupported
-from privet.core.expression import ColumnRef, Expression, Literal
-from privet.core.relation import Derive, Join, Rank, Relation, Union, tables_of
+from privet.core.relation import ColumnRef, Derive, Expression, Join, Literal, Rank, Relation, Union, tables_of
 from privet.core.schema import Schema
-from privet.core.touched import Touched
 from privet.core.unit import Person, Rows, Window, unit_columns
 
 from .normal import call, conjunction

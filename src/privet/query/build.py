@@ -12,8 +12,19 @@ from fractions import Fraction
 
 from privet.aggregates import AGGREGATES, entry_of
 from privet.core.errors import RequestError, Unbounded, UnknownName, Unsupported, WrongKind
-from privet.core.expression import Call, ColumnRef, Expression, Literal, parts_of
-from privet.core.relation import Derive, GroupWithin, Join, Rank, Relation, Union
+from privet.core.relation import (
+    Call,
+    ColumnRef,
+    Derive,
+    Expression,
+    GroupWithin,
+    Join,
+    Literal,
+    Rank,
+    Relation,
+    Union,
+    parts_of,
+)
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Schema
 

@@ -9,8 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from privet.core.expression import ColumnRef, Expression
-from privet.core.relation import Join, Relation
+from privet.core.relation import ColumnRef, Expression, Join, Relation
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Schema
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from privet.core.errors import Unsupported
-from privet.core.expression import ColumnRef, Expression, Literal, parts_of
+from privet.core.relation import ColumnRef, Expression, Literal, parts_of
 from privet.core.unit import Person
 
 from .functions import typed

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from privet.core.errors import Unsupported
-from privet.core.expression import Expression, Literal, parts_of
+from privet.core.relation import Expression, Literal, parts_of
 from privet.core.schema import ColumnFacts as Facts
 
 from .nodes import SCALAR, Query, ReleasedRows, Select, is_aggregate, scalar

@@ -12,10 +12,10 @@ from typing import Any, Literal, cast
 
 from privet.core.errors import BadParameter, RequestError, UnknownName, Unsupported
 from privet.core.estimate import COVERS, Covers
-from privet.core.expression import ColumnRef, Expression
 from privet.core.given import choice, instance, plain_text
 from privet.core.numbers import Number, open_probability, positive, whole
 from privet.core.ports import Left
+from privet.core.relation import ColumnRef, Expression
 from privet.core.schema import Schema
 from privet.core.unit import unit_columns
 from privet.query.sql.parse import NO_WISH, Wish

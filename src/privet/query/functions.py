@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from privet.core.errors import BadParameter, UnknownName, Unsupported, WrongKind
-from privet.core.expression import ColumnRef, Expression, Literal
+from privet.core.relation import ColumnRef, Expression, Literal
 from privet.core.schema import ColumnFacts as Facts
 
 from . import evaluation as python

@@ -14,7 +14,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from privet.core.expression import Expression, Literal
+from privet.core.relation import Expression, Literal
 from privet.core.schema import ColumnFacts as Facts
 
 from .functions import typed

@@ -8,8 +8,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 from privet.core.errors import RequestError, Unsupported
-from privet.core.expression import ColumnRef, Expression, Literal
-from privet.core.relation import By, Derive, GroupWithin, Rank, Relation, RowSpan, Within
+from privet.core.relation import (
+    By,
+    ColumnRef,
+    Derive,
+    Expression,
+    GroupWithin,
+    Literal,
+    Rank,
+    Relation,
+    RowSpan,
+    Within,
+)
 from privet.core.unit import unit_columns
 
 from .join import check_person_shown, standing_on

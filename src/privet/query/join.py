@@ -12,9 +12,8 @@ from math import prod
 from typing import Literal
 
 from privet.core.errors import InvariantError, Unsupported
-from privet.core.expression import Call, ColumnRef, Expression
-from privet.core.expression import Literal as Constant
-from privet.core.relation import Derive, GroupWithin, Join, Rank, Relation, Union, Within
+from privet.core.relation import Call, ColumnRef, Derive, Expression, GroupWithin, Join, Rank, Relation, Union, Within
+from privet.core.relation import Literal as Constant
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Schema
 from privet.core.unit import unit_columns

@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from privet.core.errors import Unsupported
-from privet.core.expression import Call, ColumnRef, Expression, Literal
-from privet.core.relation import Derive, GroupWithin, Join, Rank, Relation, Within
+from privet.core.relation import Call, ColumnRef, Derive, Expression, GroupWithin, Join, Literal, Rank, Relation, Within
 from privet.core.unit import unit_columns
 
 from .functions import mentions, typed

@@ -10,12 +10,10 @@ from typing import ClassVar, cast
 from typing import Literal as OneOf
 
 from privet.core.errors import RequestError, Unsupported
-from privet.core.expression import Call, ColumnRef, Expression, Literal, Value, parts_of
 from privet.core.given import mapping
-from privet.core.links import shown_columns
-from privet.core.relation import Relation
+from privet.core.relation import Call, ColumnRef, Expression, Literal, Relation, Value, parts_of
 from privet.core.schema import ColumnFacts as Facts
-from privet.core.schema import Schema
+from privet.core.schema import Schema, shown_columns
 from privet.core.unit import Person
 from privet.core.wire import wired
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 from math import ceil, floor, isqrt, trunc
 from typing import Any
 
-from privet.core.expression import Call, Expression, Literal, Value
+from privet.core.relation import Call, Expression, Literal, Value
 
 # Dates and times as expressions see them: truncation, differences and shifts, with the calendar of ISO 8601.
 #

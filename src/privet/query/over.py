@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from privet.core.errors import Unsupported, WrongKind
-from privet.core.expression import ColumnRef, Expression, Literal
+from privet.core.relation import ColumnRef, Expression, Literal
 from privet.core.schema import ColumnFacts as Facts
 
 from .functions import typed

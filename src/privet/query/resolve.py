@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from privet.aggregates import entry_of
 from privet.core.errors import RequestError, Unbounded, UnknownName, Unsupported, WrongKind
-from privet.core.expression import Call, ColumnRef, Expression, Literal, parts_of
+from privet.core.relation import Call, ColumnRef, Expression, Literal, parts_of
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.unit import person_column
 

@@ -11,8 +11,7 @@ from typing import Any
 from typing import Literal as OneOf
 
 from privet.core.errors import RequestError, Unsupported, WrongKind
-from privet.core.expression import ColumnRef, Expression, parts_of
-from privet.core.relation import Derive
+from privet.core.relation import ColumnRef, Derive, Expression, parts_of
 from privet.core.schema import ColumnFacts as Facts
 
 from .nodes import (

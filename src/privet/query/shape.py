@@ -9,12 +9,22 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from privet.core.division import Touched
 from privet.core.errors import InvariantError, RequestError, Unbounded, UnknownName, Unsupported, WrongKind
-from privet.core.expression import ColumnRef, Expression
-from privet.core.relation import Derive, GroupWithin, Join, Rank, Relation, Union, Within, tables_of
+from privet.core.relation import (
+    ColumnRef,
+    Derive,
+    Expression,
+    GroupWithin,
+    Join,
+    Rank,
+    Relation,
+    Union,
+    Within,
+    tables_of,
+)
 from privet.core.schema import AUTO, Contribution, Schema
 from privet.core.schema import ColumnFacts as Facts
-from privet.core.touched import Touched
 from privet.core.unit import unit_columns
 
 from .block_reads import blocks_read, is_growing

@@ -15,9 +15,9 @@ from typing import NoReturn, Union, get_args
 
 from privet.aggregates import entry_of
 from privet.core.errors import BadParameter, RequestError, UnknownName
-from privet.core.expression import ColumnRef, Expression, Literal
 from privet.core.given import choice, instance, plain_text
 from privet.core.numbers import Number, positive, probability, rational, whole
+from privet.core.relation import ColumnRef, Expression, Literal
 
 from .functions import FUNCTIONS
 from .nodes import Per, aggregate_of_two

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from privet.aggregates import AGGREGATES
-from privet.core.expression import ColumnRef, Expression, Literal
-from privet.core.relation import Derive, GroupWithin, Join, Rank, Relation, Union
+from privet.core.relation import ColumnRef, Derive, Expression, GroupWithin, Join, Literal, Rank, Relation, Union
 from privet.display import printable, without_brackets
 
 from .nodes import DISCRETE, GROUPING, MARK, Level, Order, PrivateRows, Query, ReleasedRows, Select, stated_bounds

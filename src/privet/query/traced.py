@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import count, product
 
-from privet.core.expression import ColumnRef, Expression
-from privet.core.relation import Derive, GroupWithin, Join, Rank, Relation, Union
+from privet.core.relation import ColumnRef, Derive, Expression, GroupWithin, Join, Rank, Relation, Union
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Schema
 

@@ -14,8 +14,8 @@ from fractions import Fraction
 from math import floor, gcd, isqrt, trunc
 
 from privet.core.errors import InvariantError, WrongKind
-from privet.core.expression import ColumnRef as Name
-from privet.core.expression import Expression, Value
+from privet.core.relation import ColumnRef as Name
+from privet.core.relation import Expression, Value
 from privet.core.schema import ColumnFacts, Key, Kind
 
 from .normal import spelled

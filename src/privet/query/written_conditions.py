@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from privet.core.errors import RequestError
-from privet.core.expression import Expression
 from privet.core.given import plain_text
+from privet.core.relation import Expression
 from privet.query.sql.parse import parse
 
 from .frame import Frame

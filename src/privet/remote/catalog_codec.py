@@ -13,13 +13,13 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from privet.core import budget, division, expression, relation, schema, unit
+from privet.core import budget, division, relation, schema, unit
 from privet.core.errors import RequestError, Unsupported, raise_alone
 from privet.core.schema import Contents, Schema
 from privet.execution.request import Catalog
 from privet.query import nodes
 
-_MODULES = (budget, division, expression, relation, schema, unit, nodes)
+_MODULES = (budget, division, relation, schema, unit, nodes)
 
 
 def _kinds() -> Iterator[tuple[str, type]]:

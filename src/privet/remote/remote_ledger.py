@@ -11,9 +11,8 @@ from typing import Any
 from privet.accounting.filters import Remaining
 from privet.core.budget import Budget
 from privet.core.errors import NotFound, Unsupported
-from privet.core.event import Event
+from privet.core.event import Entry, Event, Plain, Receipt
 from privet.core.ports import Left
-from privet.core.records import Entry, Plain, Receipt
 from privet.core.scan import Scan, SealedSums
 from privet.ledger import codec
 

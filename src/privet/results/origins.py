@@ -14,7 +14,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, Protocol
 
 from privet.aggregates import CentredTotal, Ranked
-from privet.core.expression import Call, ColumnRef, Expression, Literal
+from privet.core.relation import Call, ColumnRef, Expression, Literal
 from privet.core.schema import Kind
 from privet.inference.bars import Bars, Law, depths, derived_bars, half_width, noise_points, points_for
 from privet.inference.levels import mixed

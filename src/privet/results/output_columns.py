@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from privet.core.expression import Expression
+from privet.core.relation import Expression
 from privet.core.schema import Kind
 from privet.planner.from_strategy import FromStrategy
 from privet.planner.groupings import Combined, Levels

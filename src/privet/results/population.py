@@ -18,7 +18,7 @@ from privet.aggregates.aggregate import SampleSums
 from privet.answer import ComparedNumber, Series
 from privet.core.errors import InvariantError, Unsupported
 from privet.core.estimate import Covers, Estimate
-from privet.core.expression import Call, ColumnRef, Expression, Literal
+from privet.core.relation import Call, ColumnRef, Expression, Literal
 from privet.core.scan import Largest, Norm, Once, Pairs, Scan, Sum, Truncate
 from privet.inference.bars import Bars, Law
 from privet.inference.contrast import Alternative

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from privet.core.errors import InvariantError
-from privet.core.expression import Call, ColumnRef, Expression, Literal
+from privet.core.relation import Call, ColumnRef, Expression, Literal
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Kind
 from privet.engines.dialects.duckdb import DUCKDB, TYPES

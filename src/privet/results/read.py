@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from privet.aggregates import Ranked
 from privet.answer import Answer, Series
 from privet.core.errors import InvariantError
-from privet.core.expression import ColumnRef, Expression
-from privet.core.records import Receipt
+from privet.core.event import Receipt
+from privet.core.relation import ColumnRef, Expression
 from privet.core.schema import Kind
 from privet.display import is_moments, legend
 from privet.inference.bars import Law

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from privet.core.errors import Unsupported
-from privet.core.expression import ColumnRef, Expression
+from privet.core.relation import ColumnRef, Expression
 from privet.core.schema import Kind
 from privet.engines.dialects.duckdb import DUCKDB, TYPES
 from privet.engines.duckdb.public import Bound, fetch

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from privet.aggregates import Ranked
 from privet.answer import Series
-from privet.core.expression import ColumnRef, Expression
+from privet.core.relation import ColumnRef, Expression
 from privet.core.schema import Kind
 from privet.inference.bars import Bars, Law, depths, derived_bars, half_width, noise_points, points_for
 from privet.planner.plan import Known, Place, Plan, Reading

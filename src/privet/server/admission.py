@@ -12,10 +12,9 @@ from contextvars import ContextVar
 from typing import Any, Never
 
 from privet.core.budget import Budget
-from privet.core.event import Event
+from privet.core.division import Touched
+from privet.core.event import Entry, Event, Plain, Receipt
 from privet.core.ports import CountsBlocks, LedgerAdmin, Left
-from privet.core.records import Entry, Plain, Receipt
-from privet.core.touched import Touched
 
 _FINDING: ContextVar[bool] = ContextVar("finding", default=False)
 

@@ -19,9 +19,8 @@ from privet.config.tables import views_about
 from privet.core.budget import Budget
 from privet.core.errors import BadParameter, NotFound, RequestError, UnknownName
 from privet.core.given import set_fields
-from privet.core.links import followed
 from privet.core.ports import Ledger
-from privet.core.schema import Table
+from privet.core.schema import Table, followed
 from privet.core.unit import Link, unit_columns
 from privet.execution.request import read_views, utc_now
 from privet.query.sql.rewrites import read_schema

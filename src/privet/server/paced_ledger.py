@@ -12,9 +12,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol
 
-from privet.core.event import Event
-from privet.core.records import Plain, Receipt
-from privet.core.touched import Touched
+from privet.core.division import Touched
+from privet.core.event import Event, Plain, Receipt
 
 from .admission import LedgerView
 

@@ -3,7 +3,7 @@
 A stream is charged once, when it is opened. Its steps follow a public clock, empty ones included.
 """
 
-from privet.core.promise import WEvent
+from privet.core.budget import WEvent
 
 from .arrivals import Arrival, StepClock
 from .buffered import BufferedSums

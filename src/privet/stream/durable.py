@@ -29,11 +29,11 @@ from privet.accounting.convert import rho_epsilon
 from privet.core.budget import Pure, Zcdp
 from privet.core.errors import BadParameter, LedgerError, RequestError, raise_alone
 from privet.core.estimate import Estimate
+from privet.core.event import Receipt
 from privet.core.given import choice, given_name, is_a, truth
 from privet.core.given import path as given_path
 from privet.core.numbers import Number, float_near, open_probability, positive, whole
 from privet.core.ports import KeepsSecrets, Ledger, StepProgress
-from privet.core.records import Receipt
 from privet.core.sensitivity import Neighbors
 from privet.ledger.steps import hash_of_text
 

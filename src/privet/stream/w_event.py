@@ -13,10 +13,10 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
 
+from privet.core.budget import WEvent
 from privet.core.errors import BadParameter, BadValue, InvariantError, raise_alone
 from privet.core.given import given_name, listed, read_fields, set_fields
 from privet.core.numbers import Number, float_up, whole
-from privet.core.promise import WEvent
 from privet.core.sensitivity import Neighbors, read_neighbors
 from privet.mechanisms import Laplace
 from privet.mechanisms.lattice import read_numbers

@@ -13,12 +13,12 @@ from fractions import Fraction
 from itertools import chain, groupby, repeat
 from typing import Any, Literal, Protocol, cast
 
+from privet.core.budget import WEvent
 from privet.core.errors import BadParameter, LedgerError, RequestError, UnknownName
+from privet.core.event import Plain, Receipt
 from privet.core.given import given_name, is_a
 from privet.core.numbers import Number
 from privet.core.ports import KeepsSecrets, LedgerAdmin, OpensPromises
-from privet.core.promise import WEvent
-from privet.core.records import Plain, Receipt
 from privet.core.sensitivity import Neighbors
 from privet.ledger import codec
 from privet.ledger.entries import Stepped

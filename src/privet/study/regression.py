@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from typing import Literal as Choice
 
 from privet.core.errors import BadParameter, RequestError
-from privet.core.expression import Call, Expression, Literal
 from privet.core.given import is_a
 from privet.core.numbers import Number, open_probability, rational
+from privet.core.relation import Call, Expression, Literal
 from privet.core.schema import Schema
 from privet.display import Figures, draw_grid, draw_text, html_lines, html_table, shown_amount, written
 from privet.execution.executor import Executor

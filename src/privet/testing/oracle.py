@@ -15,9 +15,7 @@ from math import isqrt
 from typing import Any
 
 from privet.core.errors import BadParameter, InvariantError
-from privet.core.expression import Call, Expression
-from privet.core.links import fetched_columns, followed
-from privet.core.relation import Derive, GroupWithin, Join, Rank, Relation, Union, Within, tables_of
+from privet.core.relation import Call, Derive, Expression, GroupWithin, Join, Rank, Relation, Union, Within, tables_of
 from privet.core.scan import (
     Counts,
     Discovery,
@@ -32,7 +30,7 @@ from privet.core.scan import (
     Sum,
     Truncate,
 )
-from privet.core.schema import ColumnFacts, Key, Kind, Schema, Table
+from privet.core.schema import ColumnFacts, Key, Kind, Schema, Table, fetched_columns, followed
 from privet.core.unit import Window, person_column, unit_columns
 from privet.engines.dialects.duckdb import DuckDBDialect
 from privet.engines.scan_sql.dialect import Form

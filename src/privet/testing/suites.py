@@ -25,16 +25,15 @@ from privet.aggregates import AGGREGATES, Aggregate, Argument
 from privet.audit import audit
 from privet.core import schema
 from privet.core.budget import Approximate, Budget, Pure
+from privet.core.division import Touched
 from privet.core.errors import BudgetError, LedgerError, PrivetError, RequestError
-from privet.core.event import Event, Repeated
-from privet.core.expression import Call, ColumnRef, Literal
+from privet.core.event import Event, Receipt, Repeated
 from privet.core.given import optional_package
 from privet.core.numbers import float_up
 from privet.core.ports import CountsBlocks, Engine, KeepsSecrets, KeepsSteps, Ledger, LedgerAdmin, StepProgress
-from privet.core.records import Receipt
+from privet.core.relation import Call, ColumnRef, Literal
 from privet.core.scan import Bounding, GroupKey, Norm, Once, Pairs, Products, RowNorm, Scan, Sum, Truncate
 from privet.core.schema import Contribution, Table
-from privet.core.touched import Touched
 from privet.core.unit import Person, Rows
 from privet.ledger.codec import read_event, write_event
 from privet.ledger.memory import MemoryLedger

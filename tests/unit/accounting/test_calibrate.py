@@ -22,9 +22,9 @@ from privet.accounting import (
     fits,
     rho_from,
 )
-from privet.accounting.search import least, lowest, most
 from privet.core.budget import Approximate, Pure, Zcdp
 from privet.core.errors import BadParameter, InvariantError, RequestError, Unsupported
+from privet.core.numbers import least, lowest, most
 
 F = Fraction
 

@@ -20,9 +20,9 @@ from privet.accounting.gdp import (
     gaussian_mu,
 )
 from privet.accounting.pairs import GaussianPair
-from privet.accounting.search import most
 from privet.core.errors import BadParameter
 from privet.core.event import Atom, Composed
+from privet.core.numbers import most
 
 F = Fraction
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from privet.audit.neighbours import Claim, Seen, claims_of
-from privet.core.expression import ColumnRef
+from privet.core.relation import ColumnRef
 from privet.core.scan import Discovery, GroupKey, Once, Scan, Sum, Truncate
 from privet.core.schema import Schema, integer, text
 from privet.core.unit import Person, Rows

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from privet.core.errors import RequestError
-from privet.core.links import fetched_columns, followed, shown_columns
-from privet.core.schema import PublicTable, Schema, integer, number, text
+from privet.core.schema import PublicTable, Schema, fetched_columns, followed, integer, number, shown_columns, text
 from privet.core.unit import Link, Person, Rows
 from privet.core.wire import canonical
 

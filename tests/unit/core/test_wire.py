@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from privet.core.errors import InvariantError
-from privet.core.expression import Call, ColumnRef, Literal
+from privet.core.relation import Call, ColumnRef, Literal
 from privet.core.scan import Norm, Sum
 from privet.core.schema import Contents, Schema, integer
 from privet.core.unit import Nobody, Person

@@ -11,8 +11,8 @@ import pytest
 import privet
 from privet.core import schema
 from privet.core.errors import RequestError, Unsupported
-from privet.core.expression import ColumnRef
 from privet.core.ports import Engine
+from privet.core.relation import ColumnRef
 from privet.core.scan import Norm, Once, Scan, Sum
 from privet.core.unit import Person, Rows
 from privet.engines.duckdb import engine as engine_module

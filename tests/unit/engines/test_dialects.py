@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import privet
 from privet.core import schema
 from privet.core.errors import RequestError, Unsupported
-from privet.core.expression import Call, ColumnRef, Literal
+from privet.core.relation import Call, ColumnRef, Literal
 from privet.core.scan import GroupKey, Norm, Once, Scan, SealedSums, Sum, Truncate
 from privet.core.schema import Contribution, Kind, Table
 from privet.core.unit import Person, Rows

@@ -12,7 +12,7 @@ import pytest
 
 from privet.core import schema
 from privet.core.errors import RequestError
-from privet.core.expression import Call, ColumnRef, Expression, Literal
+from privet.core.relation import Call, ColumnRef, Expression, Literal
 from privet.engines.dialects.duckdb import DUCKDB, TYPES
 from privet.engines.scan_sql.dialect import Renderer, RowSource
 from privet.engines.scan_sql.row_values import clamped

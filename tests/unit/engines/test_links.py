@@ -8,9 +8,8 @@ import pyarrow as pa
 import pytest
 
 from privet.core.errors import RequestError
-from privet.core.links import followed
 from privet.core.scan import Norm, Scan, Sum
-from privet.core.schema import Contribution, PublicTable, Table, integer, text
+from privet.core.schema import Contribution, PublicTable, Table, followed, integer, text
 from privet.core.unit import Link, Person
 from privet.engines.duckdb.engine import DuckDB
 from privet.testing.oracle import Memory

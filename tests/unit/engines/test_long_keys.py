@@ -5,7 +5,7 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from privet.core.expression import ColumnRef
+from privet.core.relation import ColumnRef
 from privet.core.scan import Bounding, GroupKey, Norm, Once, Scan, Sum, Truncate
 from privet.core.schema import Schema, integer, text
 from privet.core.unit import Person, Rows

@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from privet.core.errors import InvariantError
-from privet.core.expression import Call, ColumnRef, Expression, Literal
+from privet.core.relation import Call, ColumnRef, Expression, Literal
 from privet.query import normal
 from privet.query.nodes import Order, Output, Step
 from privet.results.postprocess import Kinds, arithmetic, evaluate

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from privet.core.errors import Unsupported
-from privet.core.expression import Call, ColumnRef
+from privet.core.relation import Call, ColumnRef
 from privet.engines.dialects.postgres import POSTGRES
 from privet.engines.scan_sql.dialect import Renderer
 from privet.engines.scan_sql.row_values import clamped

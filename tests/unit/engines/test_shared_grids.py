@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from privet.core.expression import Call, ColumnRef, Literal
+from privet.core.relation import Call, ColumnRef, Literal
 from privet.core.scan import GroupKey, Norm, Once, Scan, Sum
 from privet.core.schema import Contribution, Schema, boolean, category, integer, number
 from privet.core.unit import Person, Rows

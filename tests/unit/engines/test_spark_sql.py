@@ -18,7 +18,7 @@ import privet
 from privet.config.engine_kinds import PracticeEngine
 from privet.core import schema
 from privet.core.errors import BadParameter, EngineError, RequestError, Unsupported
-from privet.core.expression import Call, ColumnRef, Literal
+from privet.core.relation import Call, ColumnRef, Literal
 from privet.core.scan import Discovery, GroupKey, Largest, Near, Norm, Once, Pairs, Products, Scan, Sizes, Sum, Truncate
 from privet.core.schema import Schema, Table
 from privet.core.unit import Person, Rows

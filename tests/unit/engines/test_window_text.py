@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from privet.core.expression import ColumnRef
-from privet.core.relation import By, Rank, RowSpan
+from privet.core.relation import By, ColumnRef, Rank, RowSpan
 from privet.core.schema import Schema, integer
 from privet.core.unit import Person
 from privet.engines.dialects.duckdb import DUCKDB

@@ -14,8 +14,8 @@ import pytest
 
 from privet import Approximate, Pure, Zcdp
 from privet.accounting import PureEvent, ZcdpEvent
+from privet.core.division import Touched
 from privet.core.errors import BudgetExceeded, LedgerError, RequestError
-from privet.core.touched import Touched
 from privet.ledger.block_sums import BlockSums
 from privet.ledger.memory import MemoryLedger
 from privet.ledger.sqlite import SqliteLedger

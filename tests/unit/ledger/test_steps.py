@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from privet.accounting.events import PureEvent
-from privet.core.budget import Budget, Pure
+from privet.core.budget import Budget, Pure, WEvent
 from privet.core.errors import BadParameter, LedgerError
-from privet.core.promise import WEvent
-from privet.core.records import Receipt
+from privet.core.event import Receipt
 from privet.ledger.bookkeeping import Bookkeeping
 from privet.ledger.history import CACHED_EVERY
 from privet.ledger.memory import MemoryLedger

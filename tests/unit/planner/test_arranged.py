@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from privet.core.budget import Pure
-from privet.core.expression import ColumnRef, Literal
+from privet.core.relation import ColumnRef, Literal
 from privet.core.schema import Contribution, Table, category, integer, number
 from privet.core.unit import Person, Rows, Unit
 from privet.ledger.memory import MemoryLedger

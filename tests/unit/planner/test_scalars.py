@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from privet.core.errors import InvariantError
-from privet.core.expression import ColumnRef
+from privet.core.relation import ColumnRef
 from privet.core.scan import GroupKey, Norm, Scan, Sum
 from privet.core.schema import Contribution, Schema, integer
 from privet.core.unit import Person

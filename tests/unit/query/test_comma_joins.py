@@ -9,9 +9,8 @@ from itertools import permutations
 import pytest
 
 from privet.core.errors import RequestError
-from privet.core.expression import Call, ColumnRef
-from privet.core.links import followed
-from privet.core.schema import Contribution, PublicTable, Schema, category, integer, number, text
+from privet.core.relation import Call, ColumnRef
+from privet.core.schema import Contribution, PublicTable, Schema, category, followed, integer, number, text
 from privet.core.unit import Link, Person
 from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.scan_sql.relations import relation_sql

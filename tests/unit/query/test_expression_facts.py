@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privet.core.errors import RequestError, UnknownName, WrongKind
-from privet.core.expression import Call, ColumnRef, Expression, Literal
-from privet.core.relation import Within
+from privet.core.relation import Call, ColumnRef, Expression, Literal, Within
 from privet.core.schema import Schema, boolean, category, date, integer, number, text, timestamp
 from privet.core.unit import Person
 from privet.query.functions import FUNCTIONS, typed

@@ -15,7 +15,7 @@ import pytest
 import privet
 from privet import Approximate, Contribution, Person, Session, Table
 from privet.core.errors import RequestError, Unbounded
-from privet.core.expression import Call, ColumnRef, Expression, Literal
+from privet.core.relation import Call, ColumnRef, Expression, Literal
 from privet.core.scan import Scan
 from privet.core.schema import Schema, date, integer, number, text
 from privet.engines.dialects.duckdb import DUCKDB

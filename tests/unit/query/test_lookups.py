@@ -7,10 +7,8 @@ from dataclasses import replace
 import pytest
 
 from privet.core.errors import BadParameter, InvariantError, RequestError
-from privet.core.expression import Call, ColumnRef
-from privet.core.links import followed
-from privet.core.relation import GroupWithin, Join, Within
-from privet.core.schema import Contribution, PublicTable, Schema, category, date, integer, number, text
+from privet.core.relation import Call, ColumnRef, GroupWithin, Join, Within
+from privet.core.schema import Contribution, PublicTable, Schema, category, date, followed, integer, number, text
 from privet.core.unit import Link, Person, Rows, Window
 from privet.query.frame import count, table
 from privet.query.join import check_fanout

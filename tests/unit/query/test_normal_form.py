@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privet.core.expression import Call, ColumnRef, Expression, Literal
+from privet.core.relation import Call, ColumnRef, Expression, Literal
 from privet.core.schema import Schema, boolean, date, integer, number, text, timestamp
 from privet.core.unit import Rows
 from privet.query import normal

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from privet.core.expression import Call, ColumnRef, Expression, Literal
+from privet.core.relation import Call, ColumnRef, Expression, Literal
 from privet.core.schema import ColumnFacts, boolean, date, integer, number, text
 from privet.query.functions import evaluate_row
 from privet.query.normal import call

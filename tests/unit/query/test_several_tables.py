@@ -9,10 +9,8 @@ from fractions import Fraction
 import pytest
 
 from privet.core.errors import InvariantError, RequestError, UnknownName, Unsupported
-from privet.core.expression import Call, ColumnRef, Literal
-from privet.core.links import followed
-from privet.core.relation import By, Derive, GroupWithin, Join, Rank, Union, Within, tables_of
-from privet.core.schema import Contribution, PublicTable, Schema, category, date, integer, number, text
+from privet.core.relation import By, Call, ColumnRef, Derive, GroupWithin, Join, Literal, Rank, Union, Within, tables_of
+from privet.core.schema import Contribution, PublicTable, Schema, category, date, followed, integer, number, text
 from privet.core.unit import Link, Person, Rows
 from privet.query.frame import Frame, col, count, sum, table
 from privet.query.join import WORK, check_fanout, effort, joins_of

@@ -227,7 +227,7 @@ def test_what_a_synonym_cannot_mean_is_refused(expression: str, error: type[Exce
 
 
 def test_null_in_a_list_is_what_is_not_known() -> None:
-    from privet.core.expression import Call
+    from privet.core.relation import Call
     from privet.query.functions import evaluate_row
 
     for written, found in (("age IN (1, NULL)", None), ("age NOT IN (1, NULL)", None), ("age IN (7, NULL)", True)):

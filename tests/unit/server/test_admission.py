@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from privet.core.errors import InvariantError, RequestError, TooFast
-from privet.core.records import Receipt
+from privet.core.event import Receipt
 from privet.server.admission import AdmissionLedger, Admitted, NotStored, finding
 from privet.server.listening import ServerOptions
 from privet.server.throttle import Throttle

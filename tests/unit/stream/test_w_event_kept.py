@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from privet.accounting.events import PureEvent
-from privet.core.budget import Approximate, Pure
+from privet.core.budget import Approximate, Pure, WEvent
 from privet.core.errors import BadParameter, BadValue, LedgerError, RequestError, Unsupported
-from privet.core.promise import WEvent
 from privet.ledger.memory import MemoryLedger
 from privet.ledger.sqlite import SqliteLedger
 from privet.session import Session

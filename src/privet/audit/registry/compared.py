@@ -14,7 +14,7 @@ from privet.audit.entry import AuditEntry
 from privet.audit.exact import Curve, exact_curve
 from privet.audit.releases import Draw
 from privet.core.budget import Pure
-from privet.core.records import Receipt
+from privet.core.event import Receipt
 from privet.core.scan import SealedSums
 from privet.core.schema import Table, integer
 from privet.core.unit import Rows

@@ -329,7 +329,7 @@ def _sizes(epsilon: Fraction) -> Draw:
 def _cells(epsilon: Fraction) -> Draw:
     """Return draws of a strategy's measurements, as a plan releases them: each row of the matrix sums two cells."""
     from privet.aggregates.aggregate import rows
-    from privet.core.expression import ColumnRef
+    from privet.core.relation import ColumnRef
     from privet.core.scan import Once, Scan
     from privet.planner.keys import Choice, group_key
     from privet.planner.many_counts import strategy_measure

@@ -15,11 +15,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from privet.core.errors import BadParameter, EngineError, InvariantError, raise_alone
-from privet.core.links import followed
 from privet.core.numbers import read_seconds, whole
 from privet.core.relation import Relation, tables_of
 from privet.core.scan import Scan, SealedSums
-from privet.core.schema import Schema, Table
+from privet.core.schema import Schema, Table, followed
 from privet.engines.dialects.duckdb import DUCKDB, DuckDBDialect
 from privet.engines.scan_sql.dialect import quoted
 from privet.engines.scan_sql.relations import relation_sql

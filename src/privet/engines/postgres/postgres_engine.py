@@ -17,11 +17,10 @@ from functools import partial
 from typing import Any, TypeVar
 
 from privet.core.errors import BadParameter, EngineError, InvariantError, RequestError, Unsupported, raise_alone
-from privet.core.links import followed
 from privet.core.numbers import read_seconds, whole
 from privet.core.relation import Relation, tables_of
 from privet.core.scan import Counts, Scan, SealedSums
-from privet.core.schema import Key, Schema, Table
+from privet.core.schema import Key, Schema, Table, followed
 from privet.engines.dialects.postgres import POSTGRES
 from privet.engines.scan_sql.relations import relation_sql
 from privet.engines.scan_sql.row_values import (

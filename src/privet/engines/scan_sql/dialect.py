@@ -14,7 +14,7 @@ from fractions import Fraction
 from itertools import count
 
 from privet.core.errors import InvariantError, Unsupported, raise_alone
-from privet.core.expression import ColumnRef, Expression, Literal, Value
+from privet.core.relation import ColumnRef, Expression, Literal, Value
 from privet.core.scan import Sum
 from privet.core.schema import ColumnFacts, Kind
 from privet.query.functions import FUNCTIONS

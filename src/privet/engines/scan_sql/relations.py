@@ -12,8 +12,19 @@ from math import floor
 from typing import Literal
 
 from privet.core.errors import InvariantError
-from privet.core.expression import ColumnRef, Expression
-from privet.core.relation import By, Derive, GroupWithin, Join, Rank, Relation, RowSpan, Union, Within
+from privet.core.relation import (
+    By,
+    ColumnRef,
+    Derive,
+    Expression,
+    GroupWithin,
+    Join,
+    Rank,
+    Relation,
+    RowSpan,
+    Union,
+    Within,
+)
 from privet.core.scan import Sum
 from privet.core.schema import Schema
 from privet.core.unit import unit_columns

@@ -10,10 +10,9 @@ from math import ceil, floor, sqrt
 from typing import Any
 
 from privet.core.errors import InvariantError, RequestError, Unsupported
-from privet.core.expression import ColumnRef as Name
-from privet.core.links import fetched_columns
+from privet.core.relation import ColumnRef as Name
 from privet.core.scan import Discovery, Norm, Sum
-from privet.core.schema import ColumnFacts, Schema
+from privet.core.schema import ColumnFacts, Schema, fetched_columns
 from privet.core.unit import Person, Window, unit_columns
 from privet.query.functions import longest
 from privet.query.typed import INT64, LONGEST

@@ -13,11 +13,10 @@ from functools import partial
 from typing import Any, TypeVar
 
 from privet.core.errors import BadParameter, EngineError, InvariantError, PrivetError, RequestError, raise_alone
-from privet.core.links import followed
 from privet.core.numbers import read_seconds, whole
 from privet.core.relation import Relation, tables_of
 from privet.core.scan import Scan, SealedSums
-from privet.core.schema import Schema, Table
+from privet.core.schema import Schema, Table, followed
 from privet.engines.dialects.spark import SPARK, bound_list
 from privet.engines.duckdb.engine import Deadline
 from privet.engines.scan_sql.relations import relation_sql

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 from privet.core.errors import RequestError, Unsupported, WrongKind
-from privet.core.expression import Expression, Literal
 from privet.core.numbers import written_decimal
+from privet.core.relation import Expression, Literal
 from privet.query.functions import FUNCTIONS, sql_names
 from privet.query.normal import call
 from privet.query.resolve import read_date, read_timestamp

@@ -6,7 +6,7 @@ The numbers are released once, in disjoint groups; turning them costs nothing. T
 from __future__ import annotations
 
 from privet.core.errors import RequestError, Unsupported
-from privet.core.expression import ColumnRef, Expression, Literal
+from privet.core.relation import ColumnRef, Expression, Literal
 from privet.query.build import aggregated, refined
 from privet.query.functions import mentions, typed
 from privet.query.nodes import MARK, PrivateRows, ReleasedRows, Select, Standing, aggregate, is_aggregate, label

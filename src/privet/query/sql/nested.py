@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from privet.core.errors import InvariantError, Unsupported
-from privet.core.expression import ColumnRef, Expression, Literal
+from privet.core.relation import ColumnRef, Expression, Literal
 from privet.query.functions import evaluate_row, mentions
 from privet.query.join import kept_by
 from privet.query.lookups import Others, Wanted, among, exists, has_outer, is_among, is_met, looked_up, ownerless

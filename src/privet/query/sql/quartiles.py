@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from privet.core.errors import PrivetError
-from privet.core.expression import ColumnRef, Expression
+from privet.core.relation import ColumnRef, Expression
 from privet.core.schema import integer, number
 from privet.query.functions import prepared
 from privet.query.normal import decimal

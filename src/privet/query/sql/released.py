@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from privet.core.errors import RequestError, UnknownName, Unsupported
-from privet.core.expression import ColumnRef, Expression
+from privet.core.relation import ColumnRef, Expression
 from privet.query.build import refined
 from privet.query.nodes import PrivateRows, ReleasedRows, Select, Standing, scalar
 from privet.query.normal import call, conjunction

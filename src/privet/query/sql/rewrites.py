@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from privet.core.errors import BadParameter, RequestError, UnknownName, Unsupported
-from privet.core.expression import Expression, Literal
 from privet.core.given import plain_text
+from privet.core.relation import Expression, Literal
 from privet.query.terms import Constant, constant
 
 from .clauses import Node, blame, part, parts

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from privet.core.errors import InvariantError, RequestError, UnknownName, Unsupported
-from privet.core.expression import ColumnRef, Expression
+from privet.core.relation import ColumnRef, Expression
 from privet.core.schema import Schema
 from privet.core.unit import unit_columns
 from privet.query.build import aggregated, by_distinct, listed, narrowed, refined

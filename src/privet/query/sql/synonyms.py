@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 from privet.core.errors import Unsupported, WrongKind
-from privet.core.expression import Expression, Literal
+from privet.core.relation import Expression, Literal
 from privet.query.normal import call
 
 from .clauses import Node, part, parts

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from privet.aggregates import NamedAggregate, reserve
 from privet.core.errors import ParseError, RequestError, UnknownName, Unsupported, WrongKind
-from privet.core.expression import ColumnRef, Expression, Literal
+from privet.core.relation import ColumnRef, Expression, Literal
 from privet.query.lookups import outer
 from privet.query.nodes import (
     MARK,

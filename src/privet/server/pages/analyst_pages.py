@@ -11,8 +11,8 @@ from starlette.responses import RedirectResponse, Response
 
 from privet.answer import Answer
 from privet.core.budget import Approximate, Zcdp
+from privet.core.division import Touched
 from privet.core.errors import BadParameter, NotFound, PrivetError, RequestError, raise_alone
-from privet.core.touched import Touched
 from privet.execution.request import asked_at
 from privet.planner.plan import Plan
 from privet.server.analyst_api import ANALYST, _left, _moment

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from privet.core.errors import RequestError
-from privet.core.expression import Call, ColumnRef, Expression, Literal
+from privet.core.relation import Call, ColumnRef, Expression, Literal
 from privet.execution.describe import TableDescription
 from privet.execution.request import read_question
 from privet.query.to_sql import shown_name

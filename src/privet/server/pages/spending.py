@@ -10,10 +10,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from privet.core.links import followed
+from privet.core.event import Entry
 from privet.core.ports import CountsBlocks
-from privet.core.records import Entry
-from privet.core.schema import Schema
+from privet.core.schema import Schema, followed
 from privet.execution.request import with_calendars
 from privet.planner.touching import block_promise
 from privet.query.block_reads import block_count, block_values, division_of
