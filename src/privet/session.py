@@ -86,7 +86,8 @@ from .results.released_ranges import Ranges
 from .results.released_totals import RunningTotals
 
 if TYPE_CHECKING:
-    from .inference.families import FamilyOfFindings
+    from privet.inference.finding import FamilyOfFindings
+
     from .inference.finding import Finding
     from .study.family import Family
     from .study.hypothesis import Hypothesis, TestPlan

@@ -14,12 +14,12 @@ LAW = "unit/inference/test_convolution.py"
 
 MUTANTS: list[Mutant] = [
     *of(
-        "inference.convolution:beyond",
+        "inference.mixed_noise:beyond",
         LAW,
         ("1 - (other / one) ** 2", "1 + (other / one) ** 2"),
         ("np.sqrt(sigma**2 + 2 * (rest**2).sum(axis=0))", "sigma"),
     ),
-    *of("inference.convolution:_one_sided", LAW, ("(first - second) / 2", "first / 2")),
+    *of("inference.mixed_noise:_one_sided", LAW, ("(first - second) / 2", "first / 2")),
     *of(
         "inference.equation:Equation.errors",
         EQUATION,
@@ -63,24 +63,24 @@ MUTANTS: list[Mutant] = [
     ),
     *of("answer:Answer._number", ANSWERS, ("len(found) != 1", "False")),
     *of(
-        "inference.several_means:all_equal",
+        "inference.contrast:all_equal",
         MEANS,
         ("size if doubted else size - 1", "size - 1"),
     ),
     *of(
-        "inference.several_means:_drawn",
+        "inference.contrast:_drawn",
         MEANS,
         ("-np.sign(share) * np.log1p(-2 * np.abs(share)) * scale", "0.0 * scale"),
     ),
     *of(
-        "inference.several_means:explained_share",
+        "inference.contrast:explained_share",
         MEANS,
         ("max(length - radius, 0.0)", "length"),
         ("(length + radius) ** 2", "length ** 2"),
         ("float((share * (1 - share) * variance).sum())", "0.0"),
         ("not deviation > 0", "False"),
     ),
-    *of("inference.effects:effect_interval.p_value", MEANS, ("math.hypot(deviation, d * spread_error)", "deviation")),
+    *of("inference.contrast:effect_interval.p_value", MEANS, ("math.hypot(deviation, d * spread_error)", "deviation")),
     *of("study.means:PairedTest.question", TESTS, ("rows.per_unit(**sides)", "rows")),
     *of("study.means:MeansTest.conclude", TESTS, ("answer.receipt.digest", "str(id(answer))")),
     *of("study.means:_OfMeans.check", TESTS, ("schema.unit.touches > 1", "False")),

@@ -34,13 +34,13 @@ MUTANTS: list[Mutant] = [
         ("self.scale * -math.log(tail)", "self.scale"),
     ),
     *of(
-        "inference.fit:goodness_of_fit",
+        "inference.histogram_tests:goodness_of_fit",
         "unit/inference/test_fit.py",
         ("u - u.mean()", "u"),
         ("noise / n", "1e-9"),
     ),
     *of(
-        "inference.fit:fit_of_noisy_total",
+        "inference.histogram_tests:fit_of_noisy_total",
         "unit/inference/test_fit.py",
         ("noise * project @ project.T", "noise * np.eye(p.size)"),
         ("size * (np.diag(p) - np.outer(p, p))", "size * np.diag(p)"),

@@ -72,23 +72,27 @@ MUTANTS: list[Mutant] = [
     ),
     *of("inference.proportion_tests:power_of", PROPORTIONS, ("level / 2", "level")),
     *of(
-        "inference.sum_laws:SumLaw.at_least",
+        "inference.noisy_binomial:SumLaw.at_least",
         "unit/inference/test_share_tests.py",
         ("x - _FURTHER * self._blur", "x"),
     ),
-    *of("inference.sum_laws:SumLaw._above", "unit/inference/test_share_tests.py", ("side * angles", "-side * angles")),
     *of(
-        "inference.share_tests:CountedShare.sizes",
+        "inference.noisy_binomial:SumLaw._above",
+        "unit/inference/test_share_tests.py",
+        ("side * angles", "-side * angles"),
+    ),
+    *of(
+        "inference.proportion_tests:CountedShare.sizes",
         "unit/inference/test_share_tests.py",
         ("(-spread, spread, 0)", "(0,)"),
     ),
     *of(
-        "inference.share_tests:CountedShare.moved",
+        "inference.proportion_tests:CountedShare.moved",
         "unit/inference/test_share_tests.py",
         ("share * (self.misses or 0)", "share * share * (self.misses or 0)"),
     ),
     *of(
-        "inference.share_tests:_reach_of_two.beyond",
+        "inference.proportion_tests:_reach_of_two.beyond",
         "unit/inference/test_share_tests.py",
         ("(drop / (1 + a)) ** 2", "drop / (1 + a)"),
     ),
@@ -128,7 +132,7 @@ MUTANTS: list[Mutant] = [
         ("options.contribution not in (None, ONCE)", "False"),
     ),
     *of(
-        "inference.families:adjusted_p_values",
+        "inference.finding:adjusted_p_values",
         "unit/study/test_family.py",
         ("(many - rank) * given[place]", "given[place]"),
         ("1 / k", "1 / k / k"),
@@ -141,7 +145,7 @@ MUTANTS: list[Mutant] = [
         ("chance >= _UNLIKELY", "chance >= 0.5"),
     ),
     *of(
-        "inference.families:read_shares",
+        "inference.finding:read_shares",
         "unit/study/test_family.py",
         ("sum(parts) > 1", "sum(parts[:many]) > 1"),
         ("len(parts) < many", "False"),
@@ -169,7 +173,7 @@ MUTANTS: list[Mutant] = [
         ("getattr(self, 'method', 'auto') != 'naive'", "True"),
     ),
     *of(
-        "inference.sample_sizes:power_of_two",
+        "inference.proportion_tests:power_of_two",
         "unit/inference/test_sample_sizes.py",
         ("critical - abs(true)", "critical"),
         ("level / 2 if test.alternative == 'two-sided' else level", "level / 20"),

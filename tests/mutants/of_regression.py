@@ -85,13 +85,13 @@ MUTANTS: list[Mutant] = [
         ("places[0, one]", "places[0, 0]"),
     ),
     *of(
-        "inference.components:components_of",
+        "inference.linear:components_of",
         "unit/inference/test_components.py",
         ("gap >= 2 * error", "True"),
         ("float(value) + error", "float(value) + error / 4"),
     ),
     *of(
-        "inference.components:correlation_of",
+        "inference.linear:correlation_of",
         "unit/inference/test_components.py",
         ("variance <= _CLEAR * noise", "False"),
         ("1 / max(rows - 3, 1.0)", "0.0"),

@@ -16,10 +16,8 @@ import pytest
 from scipy.special import chdtrc
 
 from privet import Gaussian, Laplace
-from privet.inference.cell_noise import CellNoise, read_noise
-from privet.inference.noisy_tables import TableModel, projected
-from privet.inference.share_intervals import share_intervals
-from privet.inference.table_tests import NoisyTable, finding_of_table
+from privet.inference.noisy_tables import CellNoise, TableModel, projected, read_noise
+from privet.inference.table_tests import NoisyTable, finding_of_table, share_intervals
 
 SOAK = bool(os.environ.get("PRIVET_SOAK"))
 RUNS = 40_000 if SOAK else 8000

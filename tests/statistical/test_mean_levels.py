@@ -18,9 +18,8 @@ from test_population_coverage import ARGUMENT, Family, Released, equations, samp
 from privet.aggregates import Mean, Spread
 from privet.aggregates.aggregate import squares
 from privet.inference.bars import Law
-from privet.inference.effects import effect_interval
+from privet.inference.contrast import all_equal, effect_interval, explained_share
 from privet.inference.equation import Equation, NoiseTerm
-from privet.inference.several_means import all_equal, explained_share
 from privet.study.means import _pooled
 
 RUNS = 300

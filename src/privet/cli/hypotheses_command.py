@@ -24,8 +24,7 @@ from .one_charge import (
 from .screen import counting_number, json_option, number, print_json, print_text
 
 if TYPE_CHECKING:
-    from privet.inference.families import FamilyOfFindings
-    from privet.inference.finding import Finding
+    from privet.inference.finding import FamilyOfFindings, Finding
     from privet.inference.table_tests import Method
     from privet.planner.batch import Batch
     from privet.planner.plan import Plan

@@ -1,11 +1,8 @@
 """Intervals and tests on released numbers. Nothing here sees data."""
 
-from .families import adjusted_p_values, judge_together
-from .fit import Fit, fit_of_noisy_total, goodness_of_fit
-from .proportion_tests import proportion_power, proportion_test
-from .rank_tests import rank_test
-from .sample_sizes import needed
-from .share_tests import two_proportions_test
+from .finding import adjusted_p_values, judge_together
+from .histogram_tests import Fit, fit_of_noisy_total, goodness_of_fit, rank_test
+from .proportion_tests import needed, proportion_power, proportion_test, two_proportions_test
 from .table_tests import fit_test, independence_test
 
 __all__ = [

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from .bars import Bars, Law
-from .convolution import beyond
+from .mixed_noise import beyond
 
 if TYPE_CHECKING:
     from privet.core.event import Floats

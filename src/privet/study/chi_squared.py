@@ -12,8 +12,7 @@ from privet.core.given import choice, plain_text
 from privet.core.numbers import Number, float_near, positive
 from privet.core.schema import Schema
 from privet.inference.finding import Finding
-from privet.inference.share_intervals import difference, share_intervals
-from privet.inference.table_tests import METHODS, Method, finding_of_table
+from privet.inference.table_tests import METHODS, Method, difference, finding_of_table, share_intervals
 from privet.planner.plan import Plan
 from privet.query.frame import Frame, Result, count
 from privet.query.nodes import Query

@@ -10,7 +10,7 @@ from privet.core.errors import RequestError, Unsupported
 from privet.core.numbers import float_near
 from privet.core.scan import Norm, Once, Truncate
 from privet.core.schema import Schema
-from privet.inference.cell_noise import CellNoise
+from privet.inference.noisy_tables import CellNoise
 from privet.inference.table_tests import MOST_CELLS, NoisyTable
 from privet.planner.keys import group_key
 from privet.planner.make import known_rows

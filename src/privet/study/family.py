@@ -12,8 +12,7 @@ from privet.core.numbers import Number, open_probability, whole
 from privet.core.unit import person_column
 from privet.execution.batches import plan_questions
 from privet.execution.request import AskOptions, Catalog
-from privet.inference.families import CORRECTIONS, Correction, FamilyOfFindings, judge_together, read_shares
-from privet.inference.finding import Finding
+from privet.inference.finding import CORRECTIONS, Correction, FamilyOfFindings, Finding, judge_together, read_shares
 from privet.planner.batch import Batch
 from privet.planner.make import private_schema
 from privet.query.frame import Frame

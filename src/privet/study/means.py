@@ -17,11 +17,17 @@ from privet.core.estimate import Estimate
 from privet.core.given import choice, plain_text
 from privet.core.numbers import Number, float_near, positive, rational
 from privet.core.schema import Schema
-from privet.inference.contrast import ALTERNATIVES, Alternative, Contrast, one_sided
-from privet.inference.effects import effect_interval
+from privet.inference.contrast import (
+    ALTERNATIVES,
+    Alternative,
+    Contrast,
+    all_equal,
+    effect_interval,
+    explained_share,
+    one_sided,
+)
 from privet.inference.equation import Equation
 from privet.inference.finding import Finding
-from privet.inference.several_means import all_equal, explained_share
 from privet.planner.plan import Plan
 from privet.query.frame import Frame, Result
 from privet.query.functions import typed

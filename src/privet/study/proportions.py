@@ -14,13 +14,16 @@ from privet.core.schema import Schema
 from privet.core.unit import person_column
 from privet.inference.finding import Finding
 from privet.inference.noisy_binomial import MOST_PEOPLE, IntegerNoise, SeenCount, TulapNoise, near_count
-from privet.inference.proportion_tests import Alternative, ShareTest, conclude_share, read_share_test
-from privet.inference.share_tests import (
+from privet.inference.proportion_tests import (
+    Alternative,
     CountedShare,
+    ShareTest,
     TwoShares,
     conclude_difference,
+    conclude_share,
     conclude_unknown,
     read_difference_test,
+    read_share_test,
 )
 from privet.mechanisms.laws import DiscreteLaplace, NoiseLaw
 from privet.mechanisms.tulap import BITS

@@ -11,7 +11,7 @@ from privet.core.given import plain_text
 from privet.core.numbers import Number, positive
 from privet.core.schema import Schema
 from privet.inference.finding import Finding
-from privet.inference.rank_tests import finding_of_ranks
+from privet.inference.histogram_tests import finding_of_ranks
 from privet.planner.keys import group_key
 from privet.planner.plan import Plan
 from privet.query.frame import Frame, Result, count

@@ -19,15 +19,17 @@ from privet.core.estimate import Estimate
 from privet.core.given import optional_package
 from privet.core.numbers import Number, open_probability, rational
 from privet.display import Figures, cost_words, draw_facts, draw_grid, html_facts, html_table, shown_amount, written
-from privet.inference.components import (
+from privet.inference.finding import shown_p_value
+from privet.inference.linear import (
+    CoefficientBound,
     CorrelationBound,
+    LinearFit,
     NoisyCovariance,
+    NoisyMoments,
     components_of,
     correlation_of,
     covariance_of,
 )
-from privet.inference.finding import shown_p_value
-from privet.inference.linear import CoefficientBound, LinearFit, NoisyMoments
 from privet.planner.moment_plan import Factor
 from privet.planner.moments import MomentMeasure
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from privet.display import Figures, draw_facts, draw_grid, html_facts, html_table, written
-from privet.inference.components import CorrelationBound, PrincipalComponent
+from privet.inference.linear import CorrelationBound, PrincipalComponent
 
 if TYPE_CHECKING:
     from rich.console import Console

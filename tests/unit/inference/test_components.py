@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from privet.inference.components import components_of, correlation_of, covariance_of
-from privet.inference.linear import NoisyMoments
+from privet.inference.linear import NoisyMoments, components_of, correlation_of, covariance_of
 
 
 def moments(columns: Any, scale: float, family: Any = "laplace", seed: int = 0) -> NoisyMoments:

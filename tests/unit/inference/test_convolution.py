@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from privet.inference.convolution import beyond
+from privet.inference.mixed_noise import beyond
 
 CASES = [
     ((1.0,), 0.0),

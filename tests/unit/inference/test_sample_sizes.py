@@ -10,9 +10,7 @@ import pytest
 
 from privet.core.errors import RequestError
 from privet.inference import needed
-from privet.inference.proportion_tests import ShareTest
-from privet.inference.sample_sizes import power_of_two
-from privet.inference.share_tests import CountedShare, TwoShares
+from privet.inference.proportion_tests import CountedShare, ShareTest, TwoShares, power_of_two
 from privet.mechanisms.laws import DiscreteLaplace
 
 RUNS = 120

@@ -10,15 +10,15 @@ from scipy.stats import binom, norm
 
 from privet.core.errors import RequestError
 from privet.inference import two_proportions_test
-from privet.inference.proportion_tests import ShareTest
-from privet.inference.share_tests import (
+from privet.inference.noisy_binomial import BinomialPart, NoisePart, SumLaw
+from privet.inference.proportion_tests import (
     UNCOVERED,
     CountedShare,
+    ShareTest,
     TwoShares,
     _reach_of_two,
     conclude_unknown,
 )
-from privet.inference.sum_laws import BinomialPart, NoisePart, SumLaw
 from privet.mechanisms import DiscreteGaussian, DiscreteLaplace
 from privet.mechanisms.laws import NoiseLaw
 

@@ -12,8 +12,7 @@ from scipy import stats
 
 from privet import Gaussian, Laplace, RequestError
 from privet.inference import fit_of_noisy_total, fit_test, goodness_of_fit, independence_test
-from privet.inference.cell_noise import read_noise
-from privet.inference.noisy_tables import TableModel, clipped_shares, pearson, projected
+from privet.inference.noisy_tables import TableModel, clipped_shares, pearson, projected, read_noise
 from privet.inference.table_tests import METHODS, NoisyTable, finding_of_table
 
 SIGMA = Gaussian(sensitivity=1, sigma=20)

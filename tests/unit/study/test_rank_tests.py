@@ -19,8 +19,8 @@ import privet
 from privet import Gaussian, Laplace, RequestError
 from privet.cli import main
 from privet.inference import rank_test
-from privet.inference.cell_noise import CellNoise, read_noise
-from privet.inference.rank_tests import finding_of_ranks, standard_ranks
+from privet.inference.histogram_tests import finding_of_ranks, standard_ranks
+from privet.inference.noisy_tables import CellNoise, read_noise
 from privet.inference.table_tests import NoisyTable
 from privet.study import SameRanks
 
