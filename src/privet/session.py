@@ -87,9 +87,9 @@ from .results.released_totals import RunningTotals
 
 if TYPE_CHECKING:
     from privet.inference.finding import FamilyOfFindings
+    from privet.study.hypothesis import Family
 
     from .inference.finding import Finding
-    from .study.family import Family
     from .study.hypothesis import Hypothesis, TestPlan
     from .study.regression import NormGiven, RegressionPlan
     from .study.regression_table import Regression, Shrinkage
@@ -1064,7 +1064,7 @@ class Session:
             >>> session.test_all("visits", both, epsilon=1).cost["epsilon"]
             1.0
         """
-        from .study.family import plan_family, run_family
+        from privet.study.hypothesis import plan_family, run_family
 
         with self._executor.pace.asking():
             batch = plan_family(family, self._rows_of(table), self._catalog, AskOptions(epsilon=epsilon, rho=rho))

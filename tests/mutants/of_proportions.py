@@ -52,7 +52,7 @@ MUTANTS: list[Mutant] = [
         "unit/study/test_proportions.py",
         ("TulapNoise(measure.mechanism)", "IntegerNoise(DiscreteLaplace(scale=1 / measure.mechanism.loss))"),
     ),
-    *of("study.family:plan_family", "unit/study/test_proportions.py", ("hypothesis.own_noise", "False")),
+    *of("study.hypothesis:plan_family", "unit/study/test_proportions.py", ("hypothesis.own_noise", "False")),
     *of(
         "inference.noisy_binomial:SeenCount.of",
         PROPORTIONS,
@@ -152,13 +152,13 @@ MUTANTS: list[Mutant] = [
         ("range(1, many + 1)", "range(many)"),
     ),
     *of(
-        "study.family:Family.judge",
+        "study.hypothesis:Family.judge",
         "unit/study/test_family.py",
         ("len(made) != len(self.hypotheses)", "False"),
         ("len(made) > len(self.hypotheses)", "False"),
     ),
     *of(
-        "study.family:Family.__post_init__",
+        "study.hypothesis:Family.__post_init__",
         "unit/study/test_family.py",
         ('self.method == "benjamini-hochberg"', "False"),
     ),
@@ -168,7 +168,7 @@ MUTANTS: list[Mutant] = [
         ("level > hypothesis.most_confidence", "False"),
     ),
     *of(
-        "study.chi_squared:TableHypothesis.has_p_value",
+        "study.counted_tables:TableHypothesis.has_p_value",
         "unit/study/test_family.py",
         ("getattr(self, 'method', 'auto') != 'naive'", "True"),
     ),

@@ -53,7 +53,7 @@ MUTANTS: list[Mutant] = [
         SESSIONS,
         ("groups * rows", "1"),
     ),
-    *of("study.chi_squared:TableHypothesis.check_plan", SESSIONS, ("rows_of_each(plan)", "None")),
+    *of("study.counted_tables:TableHypothesis.check_plan", SESSIONS, ("rows_of_each(plan)", "None")),
     *of(
         "inference.histogram_tests:standard_ranks",
         RANKS,

@@ -404,7 +404,7 @@ def family_command(
       privet test family visits --test 'proportion "age > 65" --equals 0.3' --test 'mean age --equals 40' --epsilon 1
     """
     from privet.execution.request import AskOptions
-    from privet.study.family import Family, plan_family
+    from privet.study.hypothesis import Family, plan_family
 
     hypotheses = tuple(_hypothesis(one, table) for one in tests)
     family = Family(hypotheses, method=method, level=level, weights=weight or None, shares=share or None)

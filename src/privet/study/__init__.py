@@ -6,12 +6,10 @@ A hypothesis knows which question it needs and how to conclude from the answer. 
 is a `Hypothesis`, and add it here.
 """
 
-from .chi_squared import EqualProportions, GoodnessOfFit, Independence
-from .family import Family
-from .hypothesis import Hypothesis
+from .counted_tables import EqualProportions, GoodnessOfFit, Independence, SameRanks
+from .hypothesis import Family, Hypothesis
 from .means import MeansTest, MeanTest, PairedTest
 from .proportions import Proportion, TwoProportions
-from .rank_comparison import SameRanks
 
 __all__ = [
     "EqualProportions",
