@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, Self, cast
 
 from privet.core.event import Entry
 from privet.core.schema import followed
+from privet.execution.run_stages import run_rounds, run_steps
 
 from .answer import Answer
 from .core.budget import Approximate, Budget, Pure, Zcdp
@@ -60,8 +61,6 @@ from .execution.request import (
 )
 from .execution.rolling import RollingReport, blocks_to_report, check_additive, run_rolling
 from .execution.run_choice import Chooses, ChosenOption, ScoreOf, list_options, plan_choice, run_choice
-from .execution.run_rounds import run_rounds
-from .execution.run_steps import run_steps
 from .execution.running_history import RunningPlan, plan_running, run_running
 from .execution.vector import OpenedVector, plan_vector
 from .ledger.memory import MemoryLedger

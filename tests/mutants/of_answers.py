@@ -377,7 +377,7 @@ MUTANTS: list[Mutant] = [
         ("plan.digest if digest is None else digest", "plan.digest"),
     ),
     *of(
-        "execution.run_rounds:_earlier_rounds",
+        "execution.run_stages:_earlier_rounds",
         "unit/planner/test_editions.py",
         ("_finished(executor, now, target) is not None", "False"),
     ),
@@ -489,7 +489,7 @@ MUTANTS: list[Mutant] = [
         ("self.half_width_of(list(noises.values()), share)", "self.half_width_of(list(noises.values())[:1], share)"),
     ),
     *of(
-        "results.over_rows:_aggregate",
+        "results.released_tables:_aggregate",
         "statistical/test_released_rows_coverage.py::test_a_choice_by_noise_is_never_summed_into_a_narrow_interval",
         ("given.noisy or any(origins[row] is not None for row in rows if values[row] is None)", "False"),
     ),
@@ -549,7 +549,7 @@ MUTANTS: list[Mutant] = [
         ('function not in ("any_value", "min", "max") or where != TRUE', 'function not in ("any_value", "min", "max")'),
     ),
     *of(
-        "results.over_rows:_aggregate",
+        "results.released_tables:_aggregate",
         "unit/test_crosstabs.py::test_a_group_that_was_not_found_is_not_said_to_be_empty",
         ('given.found and one.function == "any_value"', "False"),
     ),

@@ -41,12 +41,12 @@ MUTANTS: list[Mutant] = [
     *of("planner.editions:_unshared", SHARED, ("plan.unshared", "None")),
     *of("inference.bars:_rounded_width", SHARED, ("places * step - middle", "-middle")),
     *of(
-        "results.summed_numbers:_noises_of",
+        "results.comparisons:_noises_of",
         DIFFERENCES,
         ("before + sign * factor", "before + factor"),
         ("(number.charge, which, name)", "(number.charge, name)"),
     ),
-    *of("results.summed_numbers:_LawOfSum.above", DIFFERENCES, ("math.exp(high) / 2", "math.exp(high)")),
+    *of("results.comparisons:_LawOfSum.above", DIFFERENCES, ("math.exp(high) / 2", "math.exp(high)")),
     *of(
         "results.released_ranges:Ranges.difference",
         DIFFERENCES,

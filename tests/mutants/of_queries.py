@@ -484,9 +484,9 @@ MUTANTS: list[Mutant] = [
         ("spend.delta * part", "spend.delta"),
     ),
     *of(
-        "execution.run_steps:run_steps",
+        "execution.run_stages:run_steps",
         "unit/test_questions_in_steps.py",
-        ("_admit(executor, plan)", ""),
+        ("_admit_steps(executor, plan)", ""),
         ("(*values, answer.series[0].values[0])", "(*values, 1)"),
     ),
     *of(

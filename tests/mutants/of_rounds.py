@@ -28,7 +28,7 @@ MUTANTS: list[Mutant] = [
         ("narrowest > wanted * (1 + 1e-9)", "False"),
     ),
     *of(
-        "execution.run_rounds:run_rounds",
+        "execution.run_stages:run_rounds",
         "laws/test_rounds.py",
         ("_admit(executor, plan, index)", "pass"),
         ("answer.accuracy is not None and answer.accuracy.reached", "index == 2"),
@@ -36,7 +36,7 @@ MUTANTS: list[Mutant] = [
         ('f"{key}, round {index + 1}"', "key"),
     ),
     *of(
-        "execution.run_rounds:_admit",
+        "execution.run_stages:_admit",
         "laws/test_rounds.py",
         (
             "_fits(executor, [one for one in waiting if one.digest not in paid]) or not _fits(executor, waiting[:1])",
@@ -44,7 +44,7 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "execution.run_rounds:_target",
+        "execution.run_stages:_target",
         "laws/test_rounds.py",
         (
             'open_probability(confidence, "confidence") != plan.target.confidence',
@@ -52,7 +52,7 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "execution.run_rounds:_admit",
+        "execution.run_stages:_admit",
         "statistical/test_round_coverage.py laws/test_rounds.py",
         ("[one for one in waiting if executor.stored(one) is None]", "waiting[:1]"),
     ),

@@ -21,7 +21,7 @@ MUTANTS = [
     *of("server.paced_ledger:PacedLedger.fail", NEIGHBOURS, ("_hold()", "pass")),
     *of("server.paced_ledger:PacedLedger.charge", STEPS, ("grid.leave()", "pass")),
     *of(
-        "execution.run_steps:_admit",
+        "execution.run_stages:_admit_steps",
         STEPS,
         ("one.digest == first and one.account == executor.account", "False"),
     ),

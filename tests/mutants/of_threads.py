@@ -39,7 +39,7 @@ MUTANTS = [
         ),
     ),
     *of(
-        "execution.run_rounds:run_rounds",
+        "execution.run_stages:run_rounds",
         THREADS,
         ("executor.turn(one.digest)", "executor.turn(str(id(held)))"),
     ),

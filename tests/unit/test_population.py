@@ -209,7 +209,7 @@ def test_what_an_interval_covers_is_one_of_two(rows: Session, covers: object) ->
 
 
 def test_what_one_person_weighs_in_some_groups() -> None:
-    from privet.results.population import weight_in
+    from privet.results.comparisons import weight_in
 
     people = privet.Person("person")
     plan = privet.Session(

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from privet.core.errors import BadParameter, RequestError
 from privet.core.estimate import Estimate
+from privet.core.event import Receipt
 from privet.core.given import choice, listed, set_fields, truth
 from privet.core.numbers import Number, float_near, open_probability, positive, probability
-from privet.core.event import Receipt
 from privet.display import Figures, cost_words, draw_facts, draw_grid, html_facts, html_table, shown_error, written
 
 if TYPE_CHECKING:

@@ -29,12 +29,11 @@ from privet.query.nodes import Key, Output, OverRows, Query, Step
 from privet.query.resolve import in_days, meanings
 from privet.release import Released
 
+from .comparisons import PopulationReader, SummedNumbers
 from .origins import UNKNOWN, Cell, Formula, Intervals, Leaf, Origin
-from .population import PopulationReader
 from .released_tables import ROW, ReleasedTable, after_steps, run
 from .row_intervals import RowBars, as_moments, in_days_since, value_of
 from .strategy_cells import LEFT_OUT, noted, read_cells
-from .summed_numbers import SummedNumbers
 
 if TYPE_CHECKING:
     from privet.core.event import Floats

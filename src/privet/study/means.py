@@ -33,7 +33,7 @@ from privet.query.frame import Frame, Result
 from privet.query.functions import typed
 from privet.query.nodes import Query
 from privet.query.terms import Term, col, mean, var
-from privet.results.population import PopulationReader
+from privet.results.comparisons import PopulationReader
 
 from .counted_tables import released_values
 from .hypothesis import Hypothesis

@@ -1,35 +1,41 @@
-"""Intervals that cover a population: sampling error beside the noise, from what an answer released. Sees no data.
+"""What the numbers of an answer tell beyond it, at no cost: intervals that cover a population, and comparisons of two.
 
 People are drawn independently of each other; rows of one person are not. What one person weighs in a group is bounded
 by C, and the factor C on the variance of rows covers whatever their rows have in common: it needs nothing more to be
-released, and is conservative where people have fewer rows, or rows that differ.
+released, and is conservative where people have fewer rows, or rows that differ. Of numbers that are weighted sums of
+released ones, what two share is counted once: answers of one list may be read from the same measurements, so that
+their noise goes together. Sees released numbers and public facts only.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from privet.aggregates import Aggregate, Ranked
 from privet.aggregates.aggregate import SampleSums
-from privet.answer import ComparedNumber, Series
-from privet.core.errors import InvariantError, Unsupported
+from privet.answer import RECONSTRUCTED, ComparedNumber, Series
+from privet.core.errors import InvariantError, RequestError, Unsupported
 from privet.core.estimate import Covers, Estimate
 from privet.core.relation import Call, ColumnRef, Expression, Literal
 from privet.core.scan import Largest, Norm, Once, Pairs, Scan, Sum, Truncate
 from privet.inference.bars import Bars, Law
-from privet.inference.contrast import Alternative
+from privet.inference.contrast import Alternative, Contrast
 from privet.inference.equation import Equation
 from privet.inference.finding import Finding
 from privet.planner.plan import Known, Place, Plan, Reading
 from privet.query.functions import mentions
 from privet.query.resolve import linear_in
+from privet.release import Released
+
+from .origins import Intervals, Leaf, Origin, WeightedSum
 
 if TYPE_CHECKING:
     from privet.core.event import Floats
+
 
 _NOT_A_NUMBER = "it is a date, a timestamp or a label; intervals for a population are of numbers"
 _WINDOWS = (
@@ -165,7 +171,6 @@ class PopulationReader:
         margin: float | None,
     ) -> Finding:
         """Return how two numbers compare, the first of which is of this reader."""
-        from .compare import compared
 
         return compared(one, other, covers=covers, alternative=alternative, margin=margin)
 
@@ -364,3 +369,243 @@ def _within_null(expression: Expression) -> Expression:
         case Call(function="nullif", arguments=(one, Literal(value=0))):
             return one
     return expression
+
+
+_SAME_PEOPLE = 2.0
+"""Errors of two answers by sampling may go together, as people may be in both: (a + b)^2 <= 2 a^2 + 2 b^2."""
+
+
+def compared(
+    one: ComparedNumber, other: ComparedNumber, *, covers: Covers, alternative: Alternative, margin: float | None
+) -> Finding:
+    """Return the difference and the ratio of two numbers, with intervals and the p-value that they are equal.
+
+    Guarantee: rows of one release have independent noise, and so have two releases. People may be in both groups of an
+    answer: what one weighs in both together bounds that. They may be in both answers too, whatever these are about:
+    then variances by sampling are doubled.
+
+    Raises:
+        RequestError: it is one and the same number, or two answers of one charge, whose noise may be shared.
+    """
+    readers = _reader(one), _reader(other)
+    places = [reader.chosen[each.row] for reader, each in zip(readers, (one, other), strict=True)]
+    charged = one.charge == other.charge
+    together = charged and one.digest == other.digest and _meaning(readers[0], one) == _meaning(readers[1], other)
+    if together and places[0] == places[1]:
+        raise RequestError("both are the same released number, whose difference from itself is 0; name another group")
+    if charged and not together:
+        raise Unsupported("answers of one charge may share their noise; compare groups of one column of one answer")
+    confidence = readers[0].confidence
+    tail = 1 - confidence
+    population = covers == "population"
+    cells = 2 if together else 1
+    contrast = Contrast(*(_equation(each, cells, population=population) for each in (one, other)))
+    if population and not together:
+        contrast = Contrast(contrast.one.scaled(_SAME_PEOPLE), contrast.other.scaled(_SAME_PEOPLE))
+    words = "the noise"
+    if population:
+        words = readers[0].words("difference", readers[0].used(one.column))
+    low, high = contrast.difference_interval(tail)
+    estimates = {
+        "difference": Estimate(
+            value=contrast.difference,
+            low=low,
+            high=high,
+            confidence=confidence,
+            standard_error=contrast.error,
+            covers=words,
+        )
+    }
+    if contrast.one.low >= 0 and contrast.other.low >= 0 and contrast.other.value[0] > 0:
+        low, high = contrast.ratio_interval(tail)
+        estimates["ratio"] = Estimate(
+            value=contrast.ratio,
+            low=low,
+            high=high,
+            confidence=confidence,
+            standard_error=contrast.ratio_error,
+            covers=words.replace("difference", "ratio"),
+        )
+    hypothesis = f"{one.label} = {other.label}"
+    if alternative != "two-sided":
+        hypothesis = f"{one.label} {'<=' if alternative == 'greater' else '>='} {other.label}"
+    if margin is not None:
+        hypothesis = f"{one.label} and {other.label} differ by {margin:g} or more"
+    p_value = contrast.p_value(alternative=alternative) if margin is None else contrast.equivalence(margin)
+    return Finding(
+        name=f"Comparison of {one.label} and {other.label}",
+        hypothesis=hypothesis,
+        p_value=p_value,
+        estimates=estimates,
+        method="test inversion by the joint law of the noise" + (" and of sampling" if population else ""),
+        assumptions=_assumptions(one, population=population, together=together),
+        notes=("It costs nothing: both numbers had been released.",),
+    )
+
+
+def _reader(one: ComparedNumber) -> PopulationReader:
+    if not isinstance(one.sampled, PopulationReader):
+        raise Unsupported(
+            "one of the two is an aggregate as it was released and the other was summed afterwards; ask for both in "
+            "one list, ask_all([...]), where they share a release, or for both as groups of one question"
+        )
+    return one.sampled
+
+
+def _meaning(reader: PopulationReader, one: ComparedNumber) -> tuple[object, ...]:
+    """Return what a column is: its expression, and the aggregates in it with their places."""
+    readings = {reading.name: reading for reading in reader.plan.readings}
+    meaning = reader.meanings[one.column]
+    used = [readings[name] for name in sorted(mentions(meaning) & readings.keys())]
+    return meaning, tuple((reading.aggregate, reading.places) for reading in used)
+
+
+def _equation(one: ComparedNumber, cells: int, *, population: bool) -> Equation:
+    equation, _, curved = _reader(one).equation(one.column, cells, population=population)
+    if curved is not None:
+        raise Unsupported(f"{one.column!r} is a root, whose differences have no known law; compare variances: VAR(x)")
+    return equation.at([one.row])
+
+
+def _assumptions(one: ComparedNumber, *, population: bool, together: bool) -> tuple[str, ...]:
+    if not population:
+        return ("the numbers are those of the rows that were asked about; sampling is not covered",)
+    people = "people are drawn independently of each other"
+    if all(part.scan.schema.unit.rowwise for part in _reader(one).plan.passes):
+        people = "rows are drawn independently of each other"
+    more = () if together else ("the same people may be in both answers: variances by sampling are doubled",)
+    return (people, *more, "values are clamped to their declared bounds")
+
+
+Noises = dict[Hashable, tuple[Law, float]]
+"""Independent noises by what distinguishes them: the law of each, and how many times it counts."""
+
+_LEAST_TAIL, _MOST_TAIL = 1e-12, 0.999
+_STEPS = 60
+
+
+@dataclass(frozen=True, eq=False)
+class SummedNumbers:
+    """The numbers of an answer whose rows were summed or reconstructed: of which noises each is a weighted sum."""
+
+    leaves: Sequence[Leaf]
+    origins: Mapping[str, Sequence[Origin | None]]
+    confidence: float
+    released: Released
+    """The released numbers, which tell releases of different ledgers apart."""
+
+    def estimates(self, column: str) -> tuple[Estimate, ...]:
+        """Refuse: the sampling error of such numbers is not known."""
+        raise Unsupported(RECONSTRUCTED)
+
+    def compare(
+        self,
+        one: ComparedNumber,
+        other: ComparedNumber,
+        *,
+        covers: Covers,
+        alternative: Alternative,
+        margin: float | None,
+    ) -> Finding:
+        """Return the difference of two numbers, with an interval and the p-value that they are equal.
+
+        Guarantee: noises of one release and one charge that have one name are one noise, and others are independent; so
+        the difference has the law of their sum, each as many times as it counts in one number less in the other.
+        """
+        if covers == "population":
+            raise Unsupported(RECONSTRUCTED)
+        noises: Noises = {}
+        value = 0.0
+        for number, sign in ((one, 1.0), (other, -1.0)):
+            value += sign * _noises_of(number, sign, noises)
+        left = [(law, factor) for law, factor in noises.values() if abs(factor) > 1e-9]
+        if not left:
+            raise RequestError("both are the same released number, whose difference from itself is 0; name another")
+        tail = 1 - self.confidence
+        law = _LawOfSum(left)
+        half, deviation = law.half_width(tail)
+        difference = Estimate(
+            value=value,
+            low=value - half,
+            high=value + half,
+            confidence=self.confidence,
+            standard_error=deviation,
+            covers="the noise",
+        )
+        hypothesis = f"{one.label} = {other.label}"
+        if margin is not None:
+            hypothesis = f"{one.label} and {other.label} differ by {margin:g} or more"
+            p_value = max(law.above(margin - value), law.above(margin + value))
+        elif alternative == "two-sided":
+            p_value = min(1.0, 2 * law.above(abs(value)))
+        else:
+            hypothesis = f"{one.label} {'<=' if alternative == 'greater' else '>='} {other.label}"
+            p_value = law.above(value if alternative == "greater" else -value)
+        return Finding(
+            name=f"Comparison of {one.label} and {other.label}",
+            hypothesis=hypothesis,
+            p_value=p_value,
+            estimates={"difference": difference},
+            method="the joint law of the noise of both numbers",
+            assumptions=("the numbers are those of the rows that were asked about; sampling is not covered",),
+            notes=("It costs nothing: both numbers had been released.",),
+        )
+
+
+def _noises_of(number: ComparedNumber, sign: float, found: Noises) -> float:
+    """Add the noises of a number, with a sign, to those found, and return its value."""
+    reader = number.sampled
+    if not isinstance(reader, SummedNumbers):
+        raise Unsupported(
+            "one of the two is an aggregate as it was released and the other was summed afterwards; ask for both in "
+            "one list, ask_all([...]), where they share a release, or for both as groups of one question"
+        )
+    origin = reader.origins[number.column][number.row]
+    intervals = Intervals(reader.leaves, 1 - reader.confidence)
+    terms = origin.terms if isinstance(origin, WeightedSum) else ((origin, 1.0),)
+    value = origin.offset if isinstance(origin, WeightedSum) else 0.0
+    own: Noises = {}
+    for term, factor in terms:
+        part = None if term is None else intervals.add_noises(term, factor, own)
+        if part is None:
+            raise Unsupported(
+                f"{number.label} is no weighted sum of released sums, so that the law of a difference is not known; "
+                f"compare counts or sums"
+            )
+        value += part
+    which = hash(repr(reader.released.sums))
+    for name, (law, factor) in own.items():
+        key = (number.charge, which, name)
+        _, before = found.get(key, (law, 0.0))
+        found[key] = (law, before + sign * factor)
+    return value
+
+
+class _LawOfSum:
+    """The law of a weighted sum of independent symmetric noises."""
+
+    def __init__(self, noises: Sequence[tuple[Law, float]]) -> None:
+        self._noises = noises
+        self._intervals = Intervals((), 0.5)
+
+    def half_width(self, tail: float) -> tuple[float, float]:
+        """Return how far the noise reaches but for a tail, on both sides together, and its standard deviation."""
+        return self._intervals.half_width_of(self._noises, tail)
+
+    def above(self, value: float) -> float:
+        """Return the probability of noise of at least a value: by bisection, never too small.
+
+        It is half the tail whose half-width is the distance from 0; below 1e-12 it is given as that.
+        """
+        if value <= 0:
+            return 1.0 - self.above(-value) if value < 0 else 0.5 if not math.isnan(value) else 1.0
+        if self.half_width(_MOST_TAIL)[0] >= value:
+            return 0.5
+        low, high = math.log(_LEAST_TAIL), math.log(_MOST_TAIL)
+        for _ in range(_STEPS):
+            middle = (low + high) / 2
+            if self.half_width(math.exp(middle))[0] > value:
+                low = middle
+            else:
+                high = middle
+        return min(0.5, math.exp(high) / 2)
