@@ -19,7 +19,7 @@ from privet.core.budget import Approximate
 from privet.ledger.sqlite import SqliteLedger
 from privet.ledger.sqlite import store as stores
 from privet.ledger.sqlite import transaction as transactions
-from privet.stream import Arrival, StepClock, noise_ahead, open_stream, open_w_event, people, resume_stream
+from privet.stream import Arrival, StepClock, noise_ahead, open_stream, open_w_event, resume_stream
 from privet.stream import files as stream_files
 
 BUDGET = Approximate(epsilon=100, delta=1e-6)
@@ -56,7 +56,7 @@ def kill_around_every_action(count: Countdown) -> None:
         method = getattr(transactions.SqliteTransaction, name)
         setattr(transactions.SqliteTransaction, name, count.around(method))
     stores.write_back = count.around(stores.write_back)
-    people.commit = count.around(people.commit)
+    stream_files.commit = count.around(stream_files.commit)
     noise_ahead.NoiseAhead.text = count.around(noise_ahead.NoiseAhead.text)  # type: ignore[method-assign]
 
 

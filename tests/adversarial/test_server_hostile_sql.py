@@ -25,7 +25,7 @@ from own_hospital import ENGINE, TABLES, asked, rows, text_of
 import privet
 from privet import dbapi
 from privet.core.errors import RequestError
-from privet.dbapi.cursors import Cursor
+from privet.dbapi.connection import Cursor
 from served import Served, served
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "hostile-sql.json"

@@ -18,7 +18,7 @@ import chromium
 from chromium import Browser, Page
 
 from privet import survey
-from privet.survey.web_server import make_server
+from privet.survey.receiver import make_server
 
 PROGRAM = chromium.find()
 if PROGRAM is None:

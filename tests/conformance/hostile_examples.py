@@ -35,8 +35,7 @@ from privet.core.event import Event, Receipt
 from privet.core.ports import Engine, Ledger
 from privet.core.schema import ColumnFacts, Contents, Contribution, Schema
 from privet.core.unit import Link, Nobody, Person, Rows, Window
-from privet.dbapi.connection import Connection
-from privet.dbapi.cursors import Cursor
+from privet.dbapi.connection import Connection, Cursor
 from privet.engines.duckdb.engine import DuckDB
 from privet.execution.counting import MarginalsPlan, RangesPlan
 from privet.execution.rolling import RollingReport

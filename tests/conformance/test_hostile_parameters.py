@@ -50,7 +50,7 @@ REFUSED = {
     "privet.engines.duckdb.engine.DuckDB.scan": "takes scans that the planner made",
     "privet.engines.duckdb.engine.DuckDB.list_public": "takes a relation over public tables from a plan",
     "privet.engines.duckdb.engine.DuckDB.public_rows": "takes the name of a public table from a plan",
-    "privet.dbapi.cursors.Cursor.executemany": "each set of parameters would be charged",
+    "privet.dbapi.connection.Cursor.executemany": "each set of parameters would be charged",
     "privet.stream.resume_stream": "takes the folder and the ledger of one stream, which belong together",
 }
 """Callables that refuse every argument, or that only a session calls, and why."""

@@ -272,7 +272,7 @@ def test_practice_needs_no_server_and_charges_nothing(tmp_path: Path) -> None:
 
 
 def test_dates_and_ratios_arrive_as_they_are(both: dict[str, Session]) -> None:
-    from privet.remote.sent_questions import sent_value
+    from privet.remote.remote_session import sent_value
     from privet.server.operations import _number_or_text
 
     for value in (Fraction(1, 3), datetime.date(2025, 1, 31), datetime.datetime(2025, 1, 31, 12), 0.1, 7, "x", True):

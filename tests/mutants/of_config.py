@@ -63,12 +63,12 @@ MUTANTS: list[Mutant] = [
         ('sign if sign.isprintable() else "?"', "sign"),
     ),
     *of(
-        "config.columns:_column",
+        "config.tables:_column",
         "unit/config/test_reading.py",
         ("isinstance(value, int) and not -_INT64 <= value < _INT64", "False"),
     ),
     *of(
-        "config.columns:_make",
+        "config.tables:_read_facts",
         "unit/config/test_reading.py",
         ("key in given and other not in given", "False"),
         (

@@ -14,7 +14,7 @@ MUTANTS = [
     *of("results.output_columns:_ends_empty", DBAPI, ("if step.keys == ():\n    empty = False", "")),
     *of("results.output_columns:_never", DBAPI, ("evaluate_row(condition, {}, {}) is not True", "True")),
     *of(
-        "dbapi.cursors:Cursor.execute",
+        "dbapi.connection:Cursor.execute",
         DBAPI,
         ("if isinstance(plan, Plan) and has_no_rows(plan):\n    self._rows = []\n    return self", ""),
     ),

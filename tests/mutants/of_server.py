@@ -100,7 +100,7 @@ MUTANTS = [
         ("_identifier(call, name, moment)", '"same"'),
     ),
     *of(
-        "remote.offline_practice:_table",
+        "remote.remote_session:_table",
         REMOTE,
         ("replace(schema, contents=None, version=VERSION)", "replace(schema, contents=None)"),
         ("None if file is None else str(file)", "None"),
@@ -139,7 +139,7 @@ MUTANTS = [
     ),
     *of("server.throttle:Throttle.check", ADMISSION, ("left < 1", "False")),
     *of(
-        "remote.sent_questions:sent_value",
+        "remote.remote_session:sent_value",
         REMOTE,
         ('{"ratio": f"{ratio.numerator}/{ratio.denominator}"}', "float(ratio)"),
     ),

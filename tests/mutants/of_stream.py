@@ -49,19 +49,19 @@ MUTANTS: list[Mutant] = [
     *of("stream.noise_ahead:kept_noise", STREAMS, ("hash_of_text(text) != known", "False"), ("not text", "False")),
     *of("stream.noise_ahead:NoiseAhead.after", STREAMS, ("self.numbers[used:]", "self.numbers")),
     *of(
-        "stream.people:PeopleFile.settle",
+        "stream.files:PeopleFile.settle",
         STREAMS,
         ("before != mark", "False"),
         ("last == mark", "True"),
         ("connection.execute('INSERT INTO people SELECT person, rows FROM undo WHERE rows > 0')", "pass"),
     ),
     *of(
-        "stream.people:PeopleFile.write",
+        "stream.files:PeopleFile.write",
         STREAMS,
         ("connection.executemany('INSERT OR REPLACE INTO people VALUES (?, ?)', changed.items())", "pass"),
         ("connection.executemany('INSERT INTO undo VALUES (?, ?)', known)", "pass"),
     ),
-    *of("stream.people:moved_total", STREAMS, ("(total + sum(moves)) % _MODULUS", "total")),
+    *of("stream.files:moved_total", STREAMS, ("(total + sum(moves)) % _MODULUS", "total")),
     *of(
         "stream.durable:RunningStream._settle",
         STREAMS,

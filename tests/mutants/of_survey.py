@@ -47,7 +47,7 @@ MUTANTS: list[Mutant] = [
         ('self.hosts and headers.get("host", "").lower() not in self.hosts', "False"),
     ),
     *of(
-        "survey.web_server:_Requests.do_POST",
+        "survey.receiver:_Requests.do_POST",
         RECEIVER,
         ("not length.isascii() or not length.isdigit() or len(length) > 9", "False"),
     ),

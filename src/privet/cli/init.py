@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from privet.config.columns import budget_from_spec, column_from_spec, contribution_from_spec
 from privet.config.draft import Draft, DraftColumn, DraftTable
 from privet.config.problems import nearest
+from privet.config.tables import budget_from_spec, column_from_spec, contribution_from_spec
 from privet.core.errors import RequestError
 from privet.display import printable
 from privet.engines.duckdb.inspection import columns_at, kinds_of_values

@@ -4,9 +4,17 @@ Whatever takes a connection of the API takes one of these: `pandas.read_sql(sql,
 """
 
 from .connection import connect
-from .database_errors import (
+from .pep249 import (
+    BINARY,
+    DATETIME,
+    NUMBER,
+    ROWID,
+    STRING,
+    Binary,
     DatabaseError,
     DataError,
+    Date,
+    DateFromTicks,
     Error,
     IntegrityError,
     InterfaceError,
@@ -14,21 +22,11 @@ from .database_errors import (
     NotSupportedError,
     OperationalError,
     ProgrammingError,
-    Warning,
-)
-from .type_objects import (
-    BINARY,
-    DATETIME,
-    NUMBER,
-    ROWID,
-    STRING,
-    Binary,
-    Date,
-    DateFromTicks,
     Time,
     TimeFromTicks,
     Timestamp,
     TimestampFromTicks,
+    Warning,
 )
 
 apilevel = "2.0"

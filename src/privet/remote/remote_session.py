@@ -1,32 +1,165 @@
 """A session over a server: planned here, charged and read there, and read here again from what was released.
 
 Each method does what the local one does. Where an answer is not released yet, the server is asked, and then the local
-method finds it: so plans, answers, intervals, tables and pictures are the very same.
+method finds it: so plans, answers, intervals, tables and pictures are the very same. A server takes text, as the JSON
+of its API: no tree and no plan is sent. Practice needs no server: its rows are made up from the declared facts that
+were fetched already.
 """
 
 from __future__ import annotations
 
+import datetime
 import inspect
 import os
+import shutil
+import tempfile
+import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
+from dataclasses import fields, replace
 from functools import wraps
+from pathlib import Path
 from typing import Any, NoReturn, TypeVar, cast
 
-from privet.core.errors import BadParameter, InvariantError, RequestError, Unsupported
+from privet.config.sessions import VERSION, write_rows
+from privet.core.errors import BadParameter, InvariantError, PrivetError, RequestError, Unsupported
+from privet.core.given import set_fields
+from privet.core.numbers import read_rational
+from privet.core.schema import ChosenContribution, Contribution, PublicTable, Schema, Table
 from privet.execution.executor import Executor
 from privet.execution.pace import Pace
-from privet.execution.request import asked_at, utc_now
+from privet.execution.request import Catalog, asked_at, read_question, utc_now
 from privet.ledger import codec
+from privet.ledger.memory import MemoryLedger
+from privet.query.frame import Frame, Result, count
+from privet.query.sql.parse import parse_view
+from privet.query.terms import Term
 from privet.session import Session
 
 from .catalog_codec import read_catalog
 from .http_client import HttpClient, segment
-from .offline_practice import practice_session
 from .remote_ledger import NeedsServer, RemoteEngine, RemoteLedger
-from .sent_questions import sent_family, sent_hypothesis, sent_question, sent_rows, sent_value
+
+_UNSENT = "cannot be sent to a server; write it in SQL"
+
+
+def sent_value(value: Any, name: str) -> Any:
+    """Return a value as JSON: numbers exactly, dates as objects of one key."""
+    if value is None or type(value) in (bool, int, str, float):
+        return value
+    match value:
+        case Contribution(groups=groups, rows=rows):
+            return {"groups": groups, "rows": rows}
+        case ChosenContribution():
+            return "auto"
+        case datetime.datetime():
+            return {"timestamp": value.isoformat()}
+        case datetime.date():
+            return {"date": value.isoformat()}
+        case str():
+            return str(value)
+        case Mapping():
+            return {str(key): sent_value(one, name) for key, one in value.items()}
+        case list() | tuple():
+            return [sent_value(one, name) for one in value]
+        case Term():
+            raise Unsupported(f"{name}= is an expression built in Python, which {_UNSENT}, or select it in the rows")
+    ratio = read_rational(value)
+    if ratio is None:
+        raise BadParameter(name, value, "numbers, texts, dates, true, false, and lists of them")
+    return {"ratio": f"{ratio.numerator}/{ratio.denominator}"}
+
+
+def sent_question(question: Any, catalog: Catalog) -> tuple[str, dict[str, Any]]:
+    """Return a question as SQL, and what it says itself about its answer."""
+    if isinstance(question, str):
+        return question, {}
+    if not isinstance(question, Result):
+        raise Unsupported(f"a {type(question).__name__} {_UNSENT}")
+    text, wish = repr(question), question.wish
+    try:
+        same = read_question(text, catalog)[0] == question.query()
+    except PrivetError:
+        same = False
+    if not same:
+        raise Unsupported(f"this question, built in Python, {_UNSENT}: {text[:200]}")
+    said = {"within": wish.within, "confidence": wish.confidence, "covers": wish.covers}
+    said["contribution"] = "auto" if wish.auto else None
+    said["find_groups"] = True if wish.find else None
+    return text, {name: sent_value(_width(one), name) for name, one in said.items() if one is not None}
+
+
+def _width(value: Any) -> Any:
+    """Return a width of a question as a session's own argument has it: by column, where it is by column."""
+    return dict(value) if isinstance(value, tuple) else value
+
+
+def sent_rows(table: Any, catalog: Catalog) -> tuple[dict[str, str], Any]:
+    """Return the rows that an operation is about, as JSON, and as what the server makes of that."""
+    if not isinstance(table, Frame):
+        return {"table": table}, table
+    text = repr(table)
+    try:
+        made = Frame(parse_view(text, catalog.schemas, catalog.views, schema=catalog.schema))
+        same = not table._keys and made.agg(n=count()).query() == table.agg(n=count()).query()
+        same = same and [*made._source.columns] == [*table._source.columns]
+    except PrivetError:
+        same = False
+    if not same:
+        raise Unsupported(f"these rows, built in Python, {_UNSENT}: {text[:200]}")
+    return {"rows": text}, made
+
+
+def sent_hypothesis(given: Any) -> dict[str, Any]:
+    """Return a hypothesis of `privet.study` by its kind and its fields."""
+    from privet import study
+
+    kind = type(given).__name__
+    if getattr(study, kind, None) is not type(given):
+        raise Unsupported(f"a {kind} is not a hypothesis of privet.study, and cannot be sent to a server")
+    told = {one.name: sent_value(getattr(given, one.name), one.name) for one in fields(given) if one.init}
+    return {"kind": kind, **{name: one for name, one in told.items() if one is not None}}
+
+
+def sent_family(given: Any) -> dict[str, Any]:
+    """Return a family of hypotheses."""
+    rest = {name: sent_value(getattr(given, name), name) for name in ("weights", "method", "level", "shares")}
+    told = {"hypotheses": [sent_hypothesis(one) for one in given.hypotheses]}
+    return {**told, **{name: one for name, one in rest.items() if one is not None}}
+
+
+def practice_session(catalog: Catalog, account: str) -> Session:
+    """Return a session over made-up rows of the tables of a catalog, with its budget to throw away.
+
+    Tables that link to others, and views, are left out.
+
+    Guarantee: what the session releases is a function of declared facts and of fresh noise.
+    """
+    known = {name: one for name, one in catalog.schemas.items() if one.link is None}
+    if not known:
+        raise Unsupported("there is no table to practise with: all of them link to others")
+    folder = tempfile.mkdtemp(prefix="privet-practice-")
+    try:
+        bare = {name: _table(one, None) for name, one in known.items()}
+        files = write_rows(Path(folder), bare)
+        made = {name: _table(one, files[name]) for name, one in known.items()}
+        ledger = MemoryLedger(catalog.budget)
+        session = Session(made, ledger=ledger, account=account, schema=catalog.schema)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return session.closing(weakref.finalize(session, shutil.rmtree, folder, True))
+
+
+def _table(schema: Schema, file: Path | None) -> Table:
+    kind = PublicTable if schema.unit.public else Table
+    made = object.__new__(kind)
+    source = None if file is None else str(file)
+    set_fields(made, source=source, schema=replace(schema, contents=None, version=VERSION))
+    return made
+
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 

@@ -25,14 +25,13 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 import numpy as np
 
-from privet.accounting.convert import rho_epsilon
-from privet.core.budget import Pure, Zcdp
+from privet.core.budget import Pure
 from privet.core.errors import BadParameter, LedgerError, RequestError, raise_alone
 from privet.core.estimate import Estimate
 from privet.core.event import Receipt
-from privet.core.given import choice, given_name, is_a, truth
+from privet.core.given import given_name, is_a, truth
 from privet.core.given import path as given_path
-from privet.core.numbers import Number, float_near, open_probability, positive, whole
+from privet.core.numbers import Number, float_near, open_probability, whole
 from privet.core.ports import KeepsSecrets, Ledger, StepProgress
 from privet.core.sensitivity import Neighbors
 from privet.ledger.steps import hash_of_text
@@ -50,20 +49,24 @@ from .arrivals import (
     read_value,
     read_values,
 )
-from .buffered import BufferedSums
-from .files import NEXT, RECEIPT, STATE, StreamFiles, hash_of
+from .files import NEXT, PEOPLE, RECEIPT, STATE, PeopleFile, StreamFiles, hash_of, moved_total
 from .noise_ahead import NoiseAhead, draw_ahead, kept_noise, read_ahead
-from .people import PEOPLE, PeopleFile, moved_total
-from .roots import LONGEST_ROOT, MOST_CELLS, RootSums
-from .stream_state import BEGINNING, StreamPlan, StreamState, begin, read_kept, write_kept
-from .sums import LONGEST, Floats, Integers, RunningSums, Spend
-from .tree import TreeSums
+from .stream_state import (
+    BEGINNING,
+    Method,
+    StreamPlan,
+    StreamState,
+    begin,
+    choose_sums,
+    read_kept,
+    read_spend,
+    write_kept,
+)
+from .sums import LONGEST, Floats, Integers, RunningSums
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Method = Literal["tree", "square-root", "buffered"]
-METHODS = ("tree", "square-root", "buffered")
 CHUNK = 2**16
 """How many steps are opened, drawn and closed at once by `extend`; with groups, that many numbers."""
 
@@ -593,51 +596,6 @@ def resume_stream(path: str | os.PathLike[str], ledger: Ledger) -> RunningStream
     except BaseException:
         files.unlock()
         raise
-
-
-# What a stream is made from
-
-
-def read_spend(epsilon: Number | None, delta: Number | None, rho: Number | None) -> Spend:
-    """Return what a stream may cost: a pure epsilon, or the largest rho that epsilon and delta allow."""
-    if (epsilon is None) == (rho is None):
-        raise RequestError("Pass either epsilon or rho, not both, for all steps of the stream together.")
-    if rho is not None:
-        if delta is not None:
-            raise RequestError("Pass delta with epsilon; rho has none.")
-        return Zcdp(rho=rho)
-    if delta is None:
-        return Pure(epsilon=cast(Number, epsilon))
-    most, allowed = positive(epsilon, "epsilon"), open_probability(delta, "delta")
-    low, high = Fraction(0), most
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if rho_epsilon(middle, allowed) <= most else (low, middle)
-    return Zcdp(rho=Fraction(math.floor(low * 2**70), 2**70))
-
-
-def choose_sums(
-    horizon: int, spend: Spend, layout: Layout, neighbors: Neighbors, method: Method | None, *, refine: bool
-) -> RunningSums[Any]:
-    """Return the mechanism with the least error for a cost and a horizon, or the one that is named.
-
-    The tree is for pure epsilon. Otherwise the square root has the least error and keeps no exact sum; where it would
-    keep too many numbers, a few buffers take its place.
-    """
-    small = horizon <= LONGEST_ROOT and horizon * layout.width <= MOST_CELLS
-    best = "tree" if isinstance(spend, Pure) else "square-root" if small else "buffered"
-    named = best if method is None else choice(method, "method", METHODS)
-    shape: dict[str, Any] = {
-        "horizon": horizon,
-        "spend": spend,
-        "width": layout.width,
-        "bound": layout.bound,
-        "rows": layout.rows or 1,
-        "neighbors": neighbors,
-    }
-    if named == "tree":
-        return TreeSums(**shape, refine=refine)
-    return RootSums(**shape) if named == "square-root" else BufferedSums(**shape)
 
 
 # The ledger's side

@@ -1,6 +1,9 @@
-"""The files of a stream, in a folder that only its owner may enter: the state, the next one, what was released.
+"""The files of a stream, in a folder that only its owner may enter: its state, the next one, releases, rows per person.
 
-A state is replaced whole or not at all. Whether it is the latest one the ledger alone can tell.
+A state is replaced whole or not at all. Whether it is the latest one the ledger alone can tell. The number of rows of
+each person is a file of its own, of which a step writes only what it changes. It is ahead of the state by at most one
+batch of steps, which it can take back. A random mark in both states which batch it was written for last, so that a file
+that was put back or swapped is refused.
 """
 
 from __future__ import annotations
@@ -8,17 +11,153 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
+import sqlite3
 import stat
-from contextlib import suppress
+from collections.abc import Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from privet.core.errors import LedgerError, raise_alone
 from privet.ledger.sqlite.place import sync_folder
 
-from .people import PEOPLE, PeopleFile
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 
 if os.name == "posix":
     import fcntl
+
+PEOPLE = "people"
+BEGINNING_MARK = "0" * 32
+"""The mark of a table in which no person was counted yet."""
+
+_MODULUS = 2**256
+_TABLES = (
+    "CREATE TABLE people (person BLOB PRIMARY KEY, rows INTEGER NOT NULL) STRICT, WITHOUT ROWID",
+    "CREATE TABLE undo (person BLOB PRIMARY KEY, rows INTEGER NOT NULL) STRICT, WITHOUT ROWID",
+    "CREATE TABLE mark (one INTEGER PRIMARY KEY CHECK (one = 1), last TEXT NOT NULL, before TEXT) STRICT",
+)
+
+
+class PeopleFile:
+    """The counts of people, on disk.
+
+    Guarantee: after `settle(mark)` the counts are those after the batch that was written with that mark, or
+    `LedgerError` is raised: a batch is written whole or not at all, with what the counts were before it, and marks are
+    random, so that no other table has the same one.
+    """
+
+    def __init__(self, path: Path) -> None:
+        with _people_errors():
+            place = f"{path.as_uri()}?mode=rw"
+            connection = sqlite3.connect(place, uri=True, isolation_level=None, check_same_thread=False)
+            connection.execute("PRAGMA trusted_schema = OFF")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA fullfsync = ON")
+            connection.execute("PRAGMA secure_delete = ON")
+        self._connection = connection
+
+    @classmethod
+    def create(cls, path: Path) -> None:
+        """Make an empty table, in a file that its owner alone may read."""
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        made = cls(path)
+        with _people_errors(), made._writing() as connection:
+            for statement in _TABLES:
+                connection.execute(statement)
+            connection.execute("INSERT INTO mark VALUES (1, ?, NULL)", (BEGINNING_MARK,))
+        made.close()
+
+    def rows_of(self, person: bytes) -> int:
+        """Return how many rows of a person were kept."""
+        with _people_errors():
+            found = self._connection.execute("SELECT rows FROM people WHERE person = ?", (person,)).fetchone()
+        return 0 if found is None else int(found[0])
+
+    def settle(self, mark: str) -> None:
+        """Take back a batch that was written after the one with a mark, and never closed; refuse any other table."""
+        with _people_errors():
+            last, before = self._connection.execute("SELECT last, before FROM mark").fetchone()
+            if last == mark:
+                return
+            if before != mark:
+                raise LedgerError(
+                    "the stream's table of people is not the one that its state knows: an old copy was put back, or it "
+                    "is another stream's. It is refused; put back the latest copy of the whole folder"
+                )
+            with self._writing() as connection:
+                connection.execute("DELETE FROM people WHERE person IN (SELECT person FROM undo)")
+                connection.execute("INSERT INTO people SELECT person, rows FROM undo WHERE rows > 0")
+                connection.execute("DELETE FROM undo")
+                connection.execute("UPDATE mark SET last = ?, before = NULL", (mark,))
+
+    def write(self, changed: Mapping[bytes, int], *, before: str, mark: str) -> None:
+        """Write the counts of a batch that follows the one with a mark, with what they were."""
+        self.settle(before)
+        known = [(person, self.rows_of(person)) for person in changed]
+        with _people_errors(), self._writing() as connection:
+            connection.execute("DELETE FROM undo")
+            connection.executemany("INSERT INTO undo VALUES (?, ?)", known)
+            connection.executemany("INSERT OR REPLACE INTO people VALUES (?, ?)", changed.items())
+            connection.execute("UPDATE mark SET last = ?, before = ?", (mark, before))
+
+    def total(self, secret: bytes) -> int:
+        """Return the sum of the hashes of all counts."""
+        with _people_errors():
+            rows = self._connection.execute("SELECT person, rows FROM people")
+            return sum(hash_of_count(secret, person, count) for person, count in rows) % _MODULUS
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield self._connection
+            commit(self._connection)
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
+
+
+def commit(connection: sqlite3.Connection) -> None:
+    """Make a batch durable."""
+    connection.execute("COMMIT")
+
+
+def hash_of_count(secret: bytes, person: bytes, rows: int) -> int:
+    """Return a person's count as a number that only the secret's holder can compute; 0 where there is none."""
+    if not rows:
+        return 0
+    return int.from_bytes(hashlib.blake2b(person + rows.to_bytes(8, "big"), key=secret).digest()[:32], "big")
+
+
+def moved_total(total: int, secret: bytes, before: Mapping[bytes, int], changed: Mapping[bytes, int]) -> int:
+    """Return the sum of the hashes of all counts after some of them changed."""
+    moves = (
+        hash_of_count(secret, person, rows) - hash_of_count(secret, person, before[person])
+        for person, rows in changed.items()
+    )
+    return (total + sum(moves)) % _MODULUS
+
+
+@contextmanager
+def _people_errors() -> Iterator[None]:
+    """Turn what SQLite raises into a `LedgerError` that quotes none of it: it can name a row."""
+    try:
+        yield
+    except (sqlite3.Error, TypeError, ValueError):
+        raise_alone(
+            LedgerError(
+                "the stream's table of people cannot be read or written: it is gone or damaged, or the disk is full; "
+                "make room, or put back the latest copy of the stream's folder"
+            )
+        )
+
 
 STATE, NEXT, RELEASED, RECEIPT, LOCK = "state", "next", "released", "receipt", "lock"
 
@@ -138,13 +277,13 @@ class StreamFiles:
 
     def adopt_next(self) -> None:
         """Put the next state in the place of the one that is there."""
-        with _told():
+        with _disk_errors():
             os.replace(self.folder / NEXT, self.folder / STATE)
             sync_folder(self.folder)
 
     def finish_next(self) -> None:
         """Give a next state that was written and not named yet its name: it was drawn, and is not drawn again."""
-        with _told():
+        with _disk_errors():
             body = self.read(f".{NEXT}")
             if body is not None and self.read(NEXT) is None:
                 self._write(NEXT, body)
@@ -157,7 +296,7 @@ class StreamFiles:
 
     def write_released(self, start: int, records: bytes) -> None:
         """Write what was released from a place on, and nothing after it; it is durable in the state as well."""
-        with _told():
+        with _disk_errors():
             opened = os.open(self.folder / RELEASED, os.O_RDWR | _PLAIN)
             try:
                 if os.fstat(opened).st_size < start:
@@ -173,7 +312,7 @@ class StreamFiles:
 
     def read_released(self, start: int, size: int) -> bytes:
         """Return what was released, from a place on; raise `LedgerError` where some of it is gone."""
-        with _told():
+        with _disk_errors():
             opened = os.open(self.folder / RELEASED, os.O_RDONLY | _PLAIN)
             try:
                 found = os.pread(opened, size, start)
@@ -185,7 +324,7 @@ class StreamFiles:
 
     def _write(self, name: str, body: bytes) -> None:
         """Write a whole file under another name first, and then under its own."""
-        with _told():
+        with _disk_errors():
             temporary = self.folder / f".{name}"
             opened = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _PLAIN, 0o600)
             with open(opened, "wb") as file:
@@ -199,21 +338,20 @@ class StreamFiles:
 _PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
-class _told:
-    """Turns what the disk raises into a `LedgerError` that says what to do."""
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, OSError) and not isinstance(error, FileNotFoundError):
-            raise_alone(
-                LedgerError(
-                    f"the stream's files cannot be read or written: {error.strerror}; nothing more was shown: make "
-                    "room or mend the disk, and resume the stream"
-                )
+@contextmanager
+def _disk_errors() -> Iterator[None]:
+    """Turn what the disk raises into a `LedgerError` that states what to do."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise_alone(LedgerError("a file of the stream is gone; put back the latest copy of its folder"))
+    except OSError as error:
+        raise_alone(
+            LedgerError(
+                f"the stream's files cannot be read or written: {error.strerror}; nothing more was shown: make "
+                "room or mend the disk, and resume the stream"
             )
-        if isinstance(error, FileNotFoundError):
-            raise_alone(LedgerError("a file of the stream is gone; put back the latest copy of its folder"))
+        )
 
 
 def _cut() -> LedgerError:

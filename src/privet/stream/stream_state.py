@@ -1,27 +1,36 @@
-"""A stream's state as text: what the mechanism, the people and the clock are at, with the hash of all that was shown.
+"""What a stream is, for good, and its state as text: what the mechanism, the people and the clock are at.
 
-Each text has a fresh salt, so that the hash of it, which the ledger shows, says nothing of what is in it.
+Each text has a fresh salt, so that the hash of it, which the ledger shows, says nothing of what is in it. It includes
+the hash of all that was shown.
 """
 
 from __future__ import annotations
 
 import base64
 import json
+import math
 import secrets
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal, cast
 
+from privet.accounting.convert import rho_epsilon
 from privet.core.budget import Pure, Zcdp
-from privet.core.errors import LedgerError, PrivetError
+from privet.core.errors import LedgerError, PrivetError, RequestError
 from privet.core.event import Event
+from privet.core.given import choice
+from privet.core.numbers import Number, open_probability, positive
+from privet.core.sensitivity import Neighbors
 
 from .arrivals import Layout, StepClock, read_clock
 from .buffered import BufferedSums
-from .people import BEGINNING_MARK
-from .roots import RootSums
-from .sums import RunningSums
+from .files import BEGINNING_MARK
+from .roots import LONGEST_ROOT, MOST_CELLS, RootSums
+from .sums import RunningSums, Spend
 from .tree import TreeSums
+
+Method = Literal["tree", "square-root", "buffered"]
+METHODS = ("tree", "square-root", "buffered")
 
 FORMAT = 1
 RECORD = 8
@@ -64,6 +73,48 @@ class StreamPlan:
             },
             "clock": None if clock is None else clock.to_dict(),
         }
+
+
+def read_spend(epsilon: Number | None, delta: Number | None, rho: Number | None) -> Spend:
+    """Return what a stream may cost: a pure epsilon, or the largest rho that epsilon and delta allow."""
+    if (epsilon is None) == (rho is None):
+        raise RequestError("Pass either epsilon or rho, not both, for all steps of the stream together.")
+    if rho is not None:
+        if delta is not None:
+            raise RequestError("Pass delta with epsilon; rho has none.")
+        return Zcdp(rho=rho)
+    if delta is None:
+        return Pure(epsilon=cast(Number, epsilon))
+    most, allowed = positive(epsilon, "epsilon"), open_probability(delta, "delta")
+    low, high = Fraction(0), most
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if rho_epsilon(middle, allowed) <= most else (low, middle)
+    return Zcdp(rho=Fraction(math.floor(low * 2**70), 2**70))
+
+
+def choose_sums(
+    horizon: int, spend: Spend, layout: Layout, neighbors: Neighbors, method: Method | None, *, refine: bool
+) -> RunningSums[Any]:
+    """Return the mechanism with the least error for a cost and a horizon, or the one that is named.
+
+    The tree is for pure epsilon. Otherwise the square root has the least error and keeps no exact sum; where it would
+    keep too many numbers, a few buffers take its place.
+    """
+    small = horizon <= LONGEST_ROOT and horizon * layout.width <= MOST_CELLS
+    best = "tree" if isinstance(spend, Pure) else "square-root" if small else "buffered"
+    named = best if method is None else choice(method, "method", METHODS)
+    shape: dict[str, Any] = {
+        "horizon": horizon,
+        "spend": spend,
+        "width": layout.width,
+        "bound": layout.bound,
+        "rows": layout.rows or 1,
+        "neighbors": neighbors,
+    }
+    if named == "tree":
+        return TreeSums(**shape, refine=refine)
+    return RootSums(**shape) if named == "square-root" else BufferedSums(**shape)
 
 
 @dataclass(frozen=True, kw_only=True)

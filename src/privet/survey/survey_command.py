@@ -318,7 +318,7 @@ def serve_command(folder: Path, as_json: bool, port: int, public: str | None) ->
     Example:
       privet survey serve flu --port 8080 --public https://survey.example.org
     """
-    from .web_server import make_server
+    from .receiver import make_server
 
     with make_server(SurveyFolder(folder), port, public=public) as server:
         address = f"http://127.0.0.1:{server.server_address[1]}/"

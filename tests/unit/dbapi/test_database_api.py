@@ -27,9 +27,9 @@ from privet.core.errors import (
     Unsupported,
 )
 from privet.dbapi import connection as connection_module
-from privet.dbapi import cursors as cursors_module
-from privet.dbapi import type_objects as type_objects_module
-from privet.dbapi.database_errors import as_database_error
+from privet.dbapi import connection as cursors_module
+from privet.dbapi import pep249 as type_objects_module
+from privet.dbapi.pep249 import as_database_error
 from privet.session import Session
 from served import COUNT, served
 from worlds import QUESTION, visits_session, write_visits

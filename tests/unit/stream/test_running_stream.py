@@ -27,9 +27,8 @@ from privet.ledger.sqlite.store import SqliteLedger
 from privet.stream import Arrival, StepClock, open_stream, resume_stream
 from privet.stream.arrivals import Bounding, Layout
 from privet.stream.durable import RunningStream
-from privet.stream.files import NEXT, RELEASED, STATE, StreamFiles
+from privet.stream.files import NEXT, PEOPLE, RELEASED, STATE, StreamFiles
 from privet.stream.noise_ahead import NoiseAhead
-from privet.stream.people import PEOPLE
 
 BUDGET = Approximate(epsilon=10**6, delta=Fraction(1, 1000))
 SURE: dict[str, Any] = {"epsilon": 10**5}

@@ -17,9 +17,9 @@ from privet.core.budget import Pure, Zcdp
 from privet.core.errors import BadParameter, LedgerError, RequestError
 from privet.inference.levels import mixed
 from privet.stream import BufferedSums, RootSums, TreeSums, roots
-from privet.stream.bands import laplace_width
 from privet.stream.buffered import FACTOR_BITS, WEIGHT_BITS
 from privet.stream.sums import LARGEST_TOTAL, RunningSums
+from privet.stream.tree import laplace_width
 
 Make = Callable[..., RunningSums[Any]]
 UNIT = Zcdp(rho=0.5)

@@ -12,7 +12,7 @@ import pytest
 
 from privet import survey
 from privet.core.errors import RequestError
-from privet.survey.web_server import make_server
+from privet.survey.receiver import make_server
 
 ASKED = survey.Survey("s", [survey.SurveyQuestion("q", "Yes?", ["no", "yes"], epsilon=1)])
 JSON = {"content-type": "application/json"}
