@@ -320,6 +320,11 @@ def mechanism() -> Mechanism:
     return privet.Laplace(sensitivity=1, epsilon=1)
 
 
+def _planned_with_a_basis() -> Any:
+    asked = strategy.marginals((3,), [(0,)], factors={0: strategy.prefixes(3)})
+    return strategy.plan_residuals(asked)
+
+
 def _value(made: Any) -> Make:
     return lambda: made
 
@@ -398,6 +403,7 @@ INSTANCES: dict[type, Make] = {
     strategy.ProductStrategy: lambda: strategy.ProductStrategy((strategy.identity_strategy(3, measure="pure"),)),
     strategy.UnionStrategy: lambda: strategy.UnionStrategy((strategy.identity_strategy(3, measure="pure"),), (1,)),
     strategy.MarginalStrategy: lambda: strategy.MarginalStrategy("pure", (3,), ((0,),), (1,)),
+    strategy.CentredBasis: lambda: _planned_with_a_basis().bases[0],
     strategy.ResidualStrategy: lambda: strategy.plan_residuals(strategy.marginals((3,), [(0,)])),
     strategy.StrategyMeasure: lambda: strategy.StrategyMeasure(
         strategy.identity_strategy(3, measure="pure"), epsilon=1, neighbors="change-one"
@@ -908,7 +914,9 @@ _OTHERS: dict[str, tuple[Make, ...]] = {
         lambda: (strategy.identity(3),),
         lambda: (INSTANCES[strategy.Strategy](),),
         lambda: (2**43, 2**42),
+        lambda: {0: strategy.prefixes(3)},
     ),
+    "bases": (lambda: (None, _planned_with_a_basis().bases[0]),),
     "highs": (lambda: np.array([1, 2]),),
     "lows": (lambda: np.array([0, 1]),),
     "matrix": (lambda: [[1, 0], [0, 1]],),
@@ -1121,6 +1129,13 @@ OWN: dict[str, tuple[Make, ...]] = {
     "inference.rank_test.noise": (lambda: privet.Laplace(sensitivity=1, epsilon=1),),
     "inference.fit_test.released": (lambda: [30, 70],),
     "inference.independence_test.released": (lambda: [[30, 70], [40, 60]],),
+    **{
+        f"strategy.CentredBasis.{name}": (lambda name=name: getattr(_planned_with_a_basis().bases[0], name),)
+        for name in ("name", "measure", "matrix", "weights", "form")
+    },
+    "CentredBasis.rmse.workload": (lambda: strategy.matrix([[1, -1, 0]]),),
+    "CentredBasis.solve.noisy": (lambda: [3.0, 1.0],),
+    "CentredBasis.solve.variances": (lambda: [3.0, 1.0],),
     "strategy.spectral.workload": (lambda: strategy.all_ranges(3),),
     **{
         f"strategy.SpectralStrategy.{name}": (

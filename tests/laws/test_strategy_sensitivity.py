@@ -85,6 +85,9 @@ def strategies(seed: int) -> list[strategy.Strategy]:
         found.append(strategy.MarginalStrategy(measure, SIZES, ((), (0,), (1,), (0, 1)), (4, 2, 1, 1)))
     found.append(strategy.plan_residuals(strategy.all_marginals(SIZES, ways=1)))
     found.append(strategy.ResidualStrategy(SIZES, ((0, 1),), (1,)))
+    for factors in ({1: strategy.all_ranges(5)}, {0: strategy.prefixes(3), 1: strategy.prefixes(5)}):
+        found.append(strategy.plan_residuals(strategy.all_marginals(SIZES, ways=2, factors=factors)))
+    found.append(strategy.ResidualStrategy(SIZES, ((0, 1),), (1,), bases=found[-1].bases))  # type: ignore[attr-defined]
     return found
 
 

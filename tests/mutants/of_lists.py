@@ -16,8 +16,12 @@ MUTANTS: list[Mutant] = [
     *of(
         "strategy.covariances:SubspaceCovariance.between",
         DIFFERENCES,
-        ("(first[axis] == second[axis]) - 1 / size", "1 - 1 / size"),
-        ("size ** (1 - (axis in first) - (axis in second))", "size ** (1 - (axis in first))"),
+        ("size * math.prod(many / size for many in several)", "size"),
+    ),
+    *of(
+        "strategy.covariances:SubspaceCovariance._varied_between",
+        DIFFERENCES,
+        ("max(0, min(one[1], other[1]) - max(one[0], other[0]) + 1)", "1"),
     ),
     *of("strategy.reconstruction:difference_of_counts", DIFFERENCES, ("2 * covariance.between(one, other)", "0.0")),
     *of(

@@ -6,6 +6,7 @@ from mutant import Mutant, of
 
 NORMS = "unit/strategy/test_column_norms.py"
 FOUND = "unit/strategy/test_reconstruction.py"
+BASES = "unit/strategy/test_centred_bases.py"
 COVARIANCES = "unit/strategy/test_covariances.py"
 PARTITIONS = "unit/strategy/test_partition_tree.py"
 WEIGHTS = "unit/strategy/test_multiplicative_weights.py"
@@ -112,6 +113,34 @@ MUTANTS: list[Mutant] = [
         ("weight * self._share(axes)", "weight"),
     ),
     *of("strategy.residuals:ResidualStrategy._pair_norm", NORMS, ("4 * norm", "2 * norm"), ("2 * weight", "weight")),
+    *of("strategy.residuals:ResidualStrategy._unit", BASES, ("basis.largest", "1")),
+    *of(
+        "strategy.residuals:ResidualStrategy._product",
+        BASES,
+        ("Fraction(basis.least_product, basis.largest)", "Fraction(0)"),
+    ),
+    *of("strategy.residuals:ResidualStrategy._draws", BASES, ("self._basis(axis) is not None", "0")),
+    *of(
+        "strategy.residuals:_Problem.__init__",
+        BASES,
+        (
+            "self.prices[place[inner]] / others**2 * along",
+            "self.prices[place[inner]] / others**2",
+        ),
+    ),
+    *of(
+        "strategy.centred_bases:CentredBasis.__post_init__",
+        BASES,
+        ("plain_array(self.matrix).sum(axis=1).any()", "False"),
+    ),
+    *of("strategy.centred_bases:CentredBasis.least_product", BASES, ("(columns.T @ columns).min()", "0")),
+    *of("strategy.centred_bases:_centred_gram", BASES, ("gram - gram.mean(axis=0)", "gram")),
+    *of(
+        "strategy.covariances:SubspaceCovariance._varied_between",
+        BASES,
+        ("self.bases[axis][one[0]:one[1] + 1, other[0]:other[1] + 1].sum()", "self.bases[axis][one[0], other[0]]"),
+        ("_length(one) * _length(other)", "_length(one)"),
+    ),
     *of(
         "strategy.residuals:MarginalStrategy.pair_norm",
         NORMS,
@@ -136,7 +165,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "strategy.measured:StrategyMeasure._draw_residuals",
         FOUND,
-        ("difference(noisy.reshape(table.shape))", "noisy.reshape(table.shape)"),
+        ("strategy._differences_of(axes, noisy.reshape(table.shape))", "noisy.reshape(table.shape)"),
     ),
     *of(
         "strategy.reconstruction:Reconstruction.__post_init__",

@@ -165,8 +165,10 @@ def _of_strategy(one: Pass, measure: MatrixMeasure) -> Claim:
                 at = at * len(each) + each[value]
             counts[at] = step
         if isinstance(strategy, ResidualStrategy):
-            tables = zip(strategy.weights, strategy._tables(counts), strict=True)
-            return sum((weight * _centred_squares(table) for weight, table in tables), Fraction(0))
+            tables = zip(strategy.subsets, strategy.weights, strategy._measured_tables(counts), strict=True)
+            return sum(
+                (weight * _residual_squares(strategy, axes, table) for axes, weight, table in tables), Fraction(0)
+            )
         pairs = zip(strategy.row_weights(), strategy.apply(counts), strict=True)
         return Fraction(sum(weight * abs(move) ** power for weight, move in pairs))
 
@@ -188,11 +190,21 @@ def _of_moments(measure: MomentMeasure) -> Claim:
     return Claim("sums of products", "L1" if power == 1 else "L2", measure.loss, Fraction(1), measured)
 
 
-def _centred_squares(table: Any) -> Fraction:
-    """Return the sum of squares of a table of integers less its means along each attribute, exactly."""
-    for axis, many in enumerate(table.shape):
-        table = table * many - table.sum(axis=axis, keepdims=True)
-    return Fraction(sum(int(entry) ** 2 for entry in table.ravel().tolist()), math.prod(table.shape) ** 2)
+def _residual_squares(strategy: ResidualStrategy, axes: tuple[int, ...], table: Any) -> Fraction:
+    """Return the sum of squares of a table of integers less its means along attributes without a basis, exactly.
+
+    The variance of its noise is so many times as large as the longest columns of its bases, squared.
+    """
+    unit = 1
+    table = table.astype(object)
+    for place, axis in enumerate(axes):
+        basis = strategy._basis(axis)
+        if basis is None:
+            table = table * table.shape[place] - table.sum(axis=place, keepdims=True)
+            unit *= table.shape[place] ** 2
+        else:
+            unit *= max(sum(int(entry) ** 2 for entry in column) for column in basis.matrix.T.tolist())
+    return Fraction(sum(int(entry) ** 2 for entry in table.ravel().tolist()), unit)
 
 
 # --- keys that are found ----------------------------------------------------------------------------------------------

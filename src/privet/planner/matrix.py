@@ -32,7 +32,7 @@ RECONSTRUCTION = "least squares"
 """How answers are made of what is measured, which digests cover: a name that never changes its meaning."""
 
 
-_INSIDE = ("factors", "parts")
+_INSIDE = ("factors", "parts", "bases")
 """Where strategies have others inside."""
 
 
@@ -158,8 +158,9 @@ class MatrixMeasure:
         """
         import numpy as np
 
-        spread = np.sqrt(np.asarray(self.noise.variances, dtype=np.float64)) / _largest_entries(self.strategy)
-        return float(spread.min()), float(spread.max())
+        spread = np.sqrt(np.asarray(self.noise.variances, dtype=np.float64))
+        least, most = _ends_of_entries(self.strategy)
+        return float((spread / most).min()), float((spread / least).max())
 
     def facts(self, scan: Scan) -> list[dict[str, Any]]:
         """Return what is released, as plain data."""
@@ -193,7 +194,7 @@ class MatrixMeasure:
         spread = shown_amount(told["standard_deviation"])
         least = shown_amount(told["least_standard_deviation"])
         between = spread if least == spread else f"{least} to {spread}"
-        if np.max(_largest_entries(self.strategy)) > 1:
+        if np.max(_ends_of_entries(self.strategy)[1]) > 1:
             between += " on sums in which a row counts up to once"
         moves = {"add-remove": "comes or goes", "change-one": "changes"}[self.noise.neighbors]
         return [
@@ -217,6 +218,20 @@ class MatrixMeasure:
     def width(self, scan: Scan, column: int) -> str:
         """Return in words how far off a column is."""
         return "reconstructed; its interval comes with the answer"
+
+
+def _ends_of_entries(strategy: Any) -> tuple[Any, Any]:
+    """Return the largest entry of each row, twice; of residuals the least and the most of these, for each subset."""
+    import numpy as np
+
+    if not getattr(strategy, "bases", ()):
+        return (_largest_entries(strategy),) * 2
+    entries = {axis: _largest_entries(basis) for axis, basis in enumerate(strategy.bases) if basis is not None}
+    ends = [
+        [math.prod(float(pick(entries[axis])) for axis in axes if axis in entries) for axes in strategy.subsets]
+        for pick in (np.min, np.max)
+    ]
+    return np.array(ends[0]), np.array(ends[1])
 
 
 def _largest_entries(strategy: Any) -> Any:
@@ -265,7 +280,8 @@ def _check_kinds(noise: object) -> None:
 
 
 def _known(strategy: object) -> bool:
-    return type(strategy) in _kinds() and all(_known(part) for name in _INSIDE for part in getattr(strategy, name, ()))
+    inside = (part for name in _INSIDE for part in getattr(strategy, name, ()) if part is not None)
+    return type(strategy) in _kinds() and all(map(_known, inside))
 
 
 def _kinds() -> tuple[type, ...]:
@@ -279,6 +295,7 @@ def _kinds() -> tuple[type, ...]:
         strategy.UnionStrategy,
         strategy.MarginalStrategy,
         strategy.ResidualStrategy,
+        strategy.CentredBasis,
     )
 
 
@@ -295,4 +312,4 @@ def _made_again(noise: StrategyMeasure) -> StrategyMeasure:
 
 def _copied(strategy: Any) -> Any:
     inside = {name: tuple(map(_copied, getattr(strategy, name))) for name in _INSIDE if hasattr(strategy, name)}
-    return replace(strategy, **inside)
+    return None if strategy is None else replace(strategy, **inside)

@@ -83,8 +83,10 @@ class ReleasedCounts:
     def __getstate__(self) -> dict[str, Any]:
         """Return what is kept in a file: what was released and what is public, and nothing that follows from it."""
         held = {one.name: getattr(self, one.name) for one in fields(self)}
-        measure = bare(self.measure)
-        set_fields(measure, strategy=bare(self.measure.strategy))
+        measure, strategy = bare(self.measure), bare(self.measure.strategy)
+        if bases := getattr(strategy, "bases", ()):
+            set_fields(strategy, bases=tuple(None if one is None else bare(one) for one in bases))
+        set_fields(measure, strategy=strategy)
         return {**held, "measure": measure}
 
     @cached_property
@@ -246,7 +248,7 @@ class Marginals(ReleasedCounts):
             covers="the noise, not what bounding removes" if self.may_be_low else "the noise",
         )
 
-    def _places_of(self, given: object, parameter: str) -> dict[int, int]:
+    def _places_of(self, given: object, parameter: str) -> dict[int, tuple[int, int]]:
         """Return where declared values are, by the attributes of the strategy."""
         if not isinstance(given, Mapping):
             example = f"{{{self.names[0]!r}: {self.values[0][0]!r}}}"
@@ -257,7 +259,7 @@ class Marginals(ReleasedCounts):
             known = [at for at, key in enumerate(self.values[place]) if type(key) is type(value) and key == value]
             if not known:
                 raise BadParameter(parameter, value, f"a declared value of {name}")
-            found[self.axes[place]] = known[0]
+            found[self.axes[place]] = known[0], known[0]
         return found
 
     def _order(self, axes: Sequence[int]) -> Any:

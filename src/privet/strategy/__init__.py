@@ -3,6 +3,7 @@
 Mathematics only: nothing here reads a table, opens a session or charges a ledger.
 """
 
+from .centred_bases import CentredBasis
 from .covariances import CellCovariance
 from .estimated import EstimatedCells
 from .gaussian_program import gaussian_optimum, square_root
@@ -50,6 +51,7 @@ __all__ = [
     "Answers",
     "Candidate",
     "CellCovariance",
+    "CentredBasis",
     "EstimatedCells",
     "MarginalStrategy",
     "MarginalWorkload",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 
@@ -28,6 +28,10 @@ from .workloads import (
 
 _NOTHING = 1e-9
 """Relative size below which a product with an unmeasured direction counts as rounding."""
+
+
+Span = tuple[int, int]
+"""The first and the last of some neighbouring places."""
 
 
 class NotMeasured(RequestError):
@@ -223,18 +227,22 @@ class SubspaceCovariance(CellCovariance):
     """A sum of projections: `values[A]` times that onto tables that vary in the attributes A and sum to 0 along each.
 
     With J = 11'/n and P = I - J for an attribute of n values, the projection for A is the product of P over A and of J
-    over all others; these are orthogonal and add up to the identity. Sets that are left out are not measured.
+    over all others; these are orthogonal and add up to the identity. Sets that are left out are not measured. Along the
+    attributes in `bases` a matrix with sums of 0 stands for P: the covariance that a basis has there.
     """
 
     shape: tuple[int, ...]
     values: Mapping[Axes, float]
+    bases: Mapping[int, Floats] = field(default_factory=dict)
 
     def marginal_variance(self, axes: Axes) -> float:
-        """Return the variance of one cell of a marginal: all of its cells have the same."""
+        """Return the variance of one cell of a marginal without bases: all of its cells have the same."""
         found = 0.0
         rest = math.prod(size for axis, size in enumerate(self.shape) if axis not in axes)
         for inner in subsets_of(axes):
             if inner not in self.values:
+                if any(self.shape[axis] == 1 for axis in inner):
+                    continue  # nothing varies along an attribute of one value
                 raise NotMeasured(f"the marginal on attributes {axes}")
             share = 1.0
             for axis in axes:
@@ -242,13 +250,14 @@ class SubspaceCovariance(CellCovariance):
             found += self.values[inner] * share
         return found * rest
 
-    def between(self, one: Mapping[int, int], other: Mapping[int, int]) -> float:
-        """Return the covariance of two counts, each of the rows that have some values: places, by their attributes.
+    def between(self, one: Mapping[int, Span], other: Mapping[int, Span]) -> float:
+        """Return the covariance of two counts, each of the rows that lie in some spans: places, by their attributes.
 
-        With x = [one = other] - 1/n for an attribute that both have, the projection for A takes the product of x over
-        A, and of all other attributes that of n times 1/n for each of the two that has it.
+        With a and b the marks of both spans along an attribute that both have, the projection for A takes the product
+        of a'Pb over A, or of a'Mb with its basis, and of all other attributes that of n times |a|/n and |b|/n for
+        each of the two that has it.
         """
-        given = [{axis: place for axis, place in each.items() if self.shape[axis] > 1} for each in (one, other)]
+        given = [{axis: span for axis, span in each.items() if self.shape[axis] > 1} for each in (one, other)]
         for each in given:
             if any(inner not in self.values for inner in subsets_of(tuple(sorted(each)))):
                 raise NotMeasured(f"the marginal on attributes {tuple(sorted(each))}")
@@ -258,31 +267,89 @@ class SubspaceCovariance(CellCovariance):
             term = self.values[inner]
             for axis, size in enumerate(self.shape):
                 if axis in inner:
-                    term *= (first[axis] == second[axis]) - 1 / size
+                    term *= self._varied_between(axis, first[axis], second[axis])
                 else:
-                    term *= size ** (1 - (axis in first) - (axis in second))
+                    several = (_length(each[axis]) for each in (first, second) if axis in each)
+                    term *= size * math.prod(many / size for many in several)
             found += term
         return found
+
+    def _varied_between(self, axis: int, one: Span, other: Span) -> float:
+        if axis in self.bases:
+            return float(self.bases[axis][one[0] : one[1] + 1, other[0] : other[1] + 1].sum())
+        shared = max(0, min(one[1], other[1]) - max(one[0], other[0]) + 1)
+        return shared - _length(one) * _length(other) / self.shape[axis]
 
     def of_marginals(self, workload: MarginalWorkload) -> Floats:
         self.check_shape(workload)
         check_held(workload.queries, "the list of answers")
-        return np.concatenate(
-            [np.full(workload._cells_of(axes), self.marginal_variance(axes)) for axes in workload.subsets]
-        )
+        return np.concatenate([self._of_marginal(workload, axes) for axes in workload.subsets])
+
+    def _of_marginal(self, workload: MarginalWorkload, axes: Axes) -> Floats:
+        """Return the variance of each query of one table."""
+        if workload._is_plain(axes) and not any(axis in self.bases for axis in axes):
+            return np.full(workload._cells_of(axes), self.marginal_variance(axes))
+        parts = {axis: self._variances_along(axis, workload._factor(axis)) for axis in axes}
+        found = np.zeros(workload._queries_of(axes))
+        for value, inner in self._terms(axes):
+            term = np.full(1, value)
+            for axis in axes:
+                term = np.outer(term, parts[axis][axis in inner]).ravel()
+            found += term
+        return found
+
+    def _terms(self, axes: Axes) -> Iterator[tuple[float, Axes]]:
+        """Yield what each part of a marginal adds to its covariance, besides the product of its attributes' own."""
+        rest = math.prod(size for axis, size in enumerate(self.shape) if axis not in axes)
+        for inner in subsets_of(axes):
+            if inner not in self.values:
+                if any(self.shape[axis] == 1 for axis in inner):
+                    continue
+                raise NotMeasured(f"the marginal on attributes {axes}")
+            yield self.values[inner] * rest, inner
+
+    def _variances_along(self, axis: int, factor: Workload | None) -> tuple[Floats, Floats]:
+        """Return the variance of each query along one attribute, on J and on what is varied in its place."""
+        size = self.shape[axis]
+        if factor is None:
+            return np.full(size, 1 / size), np.diagonal(self._varied(axis)).copy()
+        flat = np.full((size, size), 1 / size)
+        on_flat, on_varied = (factor.variances(DenseCovariance((size,), one)) for one in (flat, self._varied(axis)))
+        return on_flat, on_varied
+
+    def _varied(self, axis: int) -> Floats:
+        """Return the covariance along an attribute of what sums to 0 there: P, or that of its basis."""
+        size = self.shape[axis]
+        return self.bases[axis] if axis in self.bases else np.eye(size) - 1 / size
 
     def total_of_marginals(self, workload: MarginalWorkload) -> float:
         self.check_shape(workload)
         pairs = zip(workload.subsets, workload.weights, strict=True)
-        return math.fsum(weight * workload._cells_of(axes) * self.marginal_variance(axes) for axes, weight in pairs)
+        return math.fsum(weight * self._total_of_marginal(workload, axes) for axes, weight in pairs)
+
+    def _total_of_marginal(self, workload: MarginalWorkload, axes: Axes) -> float:
+        if workload._is_plain(axes) and not any(axis in self.bases for axis in axes):
+            return workload._cells_of(axes) * self.marginal_variance(axes)
+        parts = {axis: self._totals_along(axis, workload._factor(axis)) for axis in axes}
+        return math.fsum(
+            value * math.prod(parts[axis][axis in inner] for axis in axes) for value, inner in self._terms(axes)
+        )
+
+    def _totals_along(self, axis: int, factor: Workload | None) -> tuple[float, float]:
+        size = self.shape[axis]
+        if factor is None:
+            return 1.0, float(np.trace(self.bases[axis])) if axis in self.bases else size - 1.0
+        flat = np.full((size, size), 1 / size)
+        on_flat, on_varied = (
+            factor.total_variance(DenseCovariance((size,), one)) for one in (flat, self._varied(axis))
+        )
+        return on_flat, on_varied
 
     def of_product(self, workload: ProductWorkload) -> Floats:
         self.check_shape(workload)
         parts = []
-        for factor in workload.factors:
-            flat = np.full((factor.cells, factor.cells), 1 / factor.cells)
-            varied = np.eye(factor.cells) - flat
-            parts.append([factor.variances(DenseCovariance(factor.shape, one)) for one in (flat, varied)])
+        for axis, factor in enumerate(workload.factors):
+            parts.append(self._variances_along(axis, factor))
         found = np.zeros(workload.queries)
         for axes in subsets_of(tuple(range(len(self.shape)))):
             term = np.ones(1)
@@ -309,7 +376,7 @@ class SubspaceCovariance(CellCovariance):
         found, missing = np.zeros((self.cells, self.cells)), np.zeros((self.cells, self.cells))
         for axes in subsets_of(tuple(range(len(self.shape)))):
             flats = [np.full((size, size), 1 / size) for size in self.shape]
-            term = kronecker(np.eye(len(flat)) - flat if axis in axes else flat for axis, flat in enumerate(flats))
+            term = kronecker(self._varied(axis) if axis in axes else flat for axis, flat in enumerate(flats))
             if axes in self.values:
                 found += self.values[axes] * term
             else:
@@ -321,4 +388,8 @@ class SubspaceCovariance(CellCovariance):
         return np.full(self.shape, self.values[()])
 
     def scaled(self, factor: float) -> SubspaceCovariance:
-        return SubspaceCovariance(self.shape, {axes: value * factor for axes, value in self.values.items()})
+        return replace(self, values={axes: value * factor for axes, value in self.values.items()})
+
+
+def _length(span: Span) -> int:
+    return span[1] - span[0] + 1

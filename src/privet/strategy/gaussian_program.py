@@ -122,7 +122,7 @@ def gaussian_optimum(
     steps = whole(iterations, "iterations", least=1, most=MOST_ITERATIONS)
     close = float(probability(tolerance, "tolerance"))
     told = read_progress(progress)
-    start = _guess(workload)
+    start = gram_guess(workload, type(workload).gram)
     gram = workload.gram()
     if not gram.any():
         raise RequestError("every query of this workload is 0 on every cell; there is nothing to measure")
@@ -132,13 +132,13 @@ def gaussian_optimum(
     return from_covering(found.matrix, "optimal for Gaussian noise")
 
 
-def _guess(workload: Workload) -> Floats | None:
+def gram_guess(workload: Workload, gram: Callable[[Workload], Floats]) -> Floats | None:
     """Return multipliers from a smaller workload of the same kind: they hardly depend on its size."""
     make = {"all ranges": all_ranges, "prefixes": prefixes}.get(getattr(workload, "name", ""))
     if make is None or workload.cells < 2 * _COARSE:
         return None
     size = _COARSE if workload.cells < 8 * _COARSE else 2 * _COARSE
-    coarse = solve_gaussian(make(size).gram(), iterations=40, start=_guess(make(size)))
+    coarse = solve_gaussian(gram(make(size)), iterations=40, start=gram_guess(make(size), gram))
     places = (np.arange(workload.cells) + 0.5) / workload.cells
     return np.exp(np.interp(places, (np.arange(size) + 0.5) / size, np.log(coarse.multipliers)))
 

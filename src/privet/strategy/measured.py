@@ -29,7 +29,7 @@ from privet.mechanisms.laws import DiscreteLaplace
 
 from .covariances import CellCovariance
 from .given_numbers import read_integers
-from .residuals import ResidualStrategy, SparseCounts, difference
+from .residuals import ResidualStrategy, SparseCounts
 from .strategies import ProductStrategy, Strategy
 from .unions import UnionStrategy
 from .workloads import Floats, check_held
@@ -121,9 +121,9 @@ class StrategyMeasure:
     def noises(self) -> tuple[tuple[Fraction, int], ...]:
         """The scale (pure) or variance (Gaussian) of the noise, and how many numbers in a row are drawn with it."""
         if isinstance(self.strategy, ResidualStrategy):
-            pairs = zip(self.strategy.subsets, self.strategy.weights, strict=True)
-            sized = ((weight, math.prod(self.strategy._marginal_sizes(axes))) for axes, weight in pairs)
-            return tuple((self.scale / weight, many) for weight, many in sized)
+            made = self.strategy
+            pairs = zip(made.subsets, made.weights, strict=True)
+            return tuple((self.scale * made._unit(axes) / weight, made._draws(axes)) for axes, weight in pairs)
         runs = [(weight, sum(1 for _ in run)) for weight, run in groupby(self.strategy.row_weights())]
         scales = {weight: self.scale / weight for weight, _ in runs}
         return tuple((scales[weight], many) for weight, many in runs)
@@ -207,10 +207,11 @@ class StrategyMeasure:
         if not isinstance(strategy, ResidualStrategy):
             raise BadParameter("strategy", strategy, "a strategy of residuals")
         found: list[int] = []
-        for table, (variance, _) in zip(strategy._tables(counts), self.noises, strict=True):
+        tables = zip(strategy.subsets, strategy._measured_tables(counts), self.noises, strict=True)
+        for axes, table, (variance, _) in tables:
             noisy: Any = np.empty(table.size, dtype=object)
             noisy[:] = self._noisy(table.ravel().tolist(), variance)
-            found += map(int, difference(noisy.reshape(table.shape)).ravel().tolist())
+            found += map(int, strategy._differences_of(axes, noisy.reshape(table.shape)).ravel().tolist())
         return found
 
     def _noisy(self, exact: list[int], scale: Fraction) -> list[int]:

@@ -18,7 +18,7 @@ from privet.core.errors import BadParameter, RequestError
 from privet.core.given import instance, listed, set_fields, truth, unwrapped
 from privet.core.numbers import Number, nonnegative, open_probability
 
-from .covariances import CellCovariance, NotMeasured, SubspaceCovariance
+from .covariances import CellCovariance, NotMeasured, Span, SubspaceCovariance
 from .given_numbers import read_numbers
 from .laplace_sums import half_widths as half_widths
 from .laplace_sums import noise_terms, shares_of, sum_widths
@@ -34,6 +34,8 @@ from .workloads import (
     RangeWorkload,
     Workload,
     check_held,
+    marginals,
+    ranges,
     total,
 )
 
@@ -263,7 +265,7 @@ class Reconstruction:
             return workload.variances(self.covariance)
         if isinstance(self.covariance, SubspaceCovariance):
             known = {axes: value if axes else 0.0 for axes, value in self.covariance.values.items()}
-            return workload.variances(SubspaceCovariance(self.covariance.shape, known))
+            return workload.variances(replace(self.covariance, values=known))
         with_total = self.covariance.with_total()
         explained = workload.answers(with_total) ** 2 / with_total.sum()
         return np.asarray(np.maximum(workload.variances(self.covariance) - explained, 0.0))
@@ -279,8 +281,8 @@ class Reconstruction:
 
     def _plain(self, workload: Workload) -> Floats:
         if isinstance(workload, MarginalWorkload) and isinstance(self.covariance, SubspaceCovariance):
-            found = [marginal_from(self.residuals, workload.sizes, axes) for axes in workload.subsets]
-            return np.concatenate([table.ravel() for table in found])
+            found = [(axes, marginal_from(self.residuals, workload.sizes, axes)) for axes in workload.subsets]
+            return np.concatenate([workload._asked_of(table, axes) for axes, table in found])
         return workload.answers(self._cells_of_total)
 
     def _constrained(self, workload: Workload) -> Floats:
@@ -308,9 +310,9 @@ class Reconstruction:
 
 
 def difference_of_counts(
-    found: Reconstruction, one: Mapping[int, int], other: Mapping[int, int], level: float
+    found: Reconstruction, one: Mapping[int, Span], other: Mapping[int, Span], level: float
 ) -> Answers:
-    """Return how many more rows have some values than others, each given by its place, by attributes.
+    """Return how many more rows lie in some spans than in others, each from its first place to its last, by attributes.
 
     Guarantee: as for `Reconstruction.answers`: the variance is that of the difference itself, from the covariance of
     both counts.
@@ -329,7 +331,8 @@ def difference_of_counts(
     counts = []
     for each in (one, other):
         axes = tuple(sorted(axis for axis in each if sizes[axis] > 1))
-        counts.append(marginal_from(found.residuals, sizes, axes)[tuple(each[axis] for axis in axes)])
+        table = marginal_from(found.residuals, sizes, axes)
+        counts.append(float(table[tuple(_slice(each[axis]) for axis in axes)].sum()))
     half = deviation * (half_widths(level, found.strategy.measure) + found._half_step(level))
     return _answers(np.array([counts[0] - counts[1]]), half, deviation, level)
 
@@ -352,11 +355,21 @@ def _answers(values: Floats, half: Floats, deviations: Floats, level: float) -> 
     return Answers(values, values - half, values + half, values, deviations, level)
 
 
-def _marked(shape: tuple[int, ...], places: Mapping[int, int]) -> Floats:
-    """Return 1 for every cell that has the values at some places, and 0 for the others."""
+def workload_of_spans(shape: tuple[int, ...], spans: Mapping[int, Span]) -> MarginalWorkload:
+    """Return the workload of one count: of the rows that lie in some spans, by attributes."""
+    factors = {axis: ranges(shape[axis], [span]) for axis, span in spans.items()}
+    return marginals(shape, [sorted(spans)], factors=factors)
+
+
+def _slice(span: Span) -> slice:
+    return slice(span[0], span[1] + 1)
+
+
+def _marked(shape: tuple[int, ...], spans: Mapping[int, Span]) -> Floats:
+    """Return 1 for every cell that lies in some spans, and 0 for the others."""
     check_held(math.prod(shape))
     found = np.zeros(shape)
-    found[tuple(places.get(axis, slice(None)) for axis in range(len(shape)))] = 1.0
+    found[tuple(_slice(spans[axis]) if axis in spans else slice(None) for axis in range(len(shape)))] = 1.0
     return found.ravel()
 
 
@@ -378,7 +391,9 @@ LARGEST_TOTAL = 2**100
 
 def _counts(workload: Workload) -> bool:
     """Return whether every query is a count: a sum of cells, each once at most."""
-    if isinstance(workload, (RangeWorkload, MarginalWorkload)):
+    if isinstance(workload, MarginalWorkload):
+        return all(factor is None or _counts(factor) for factor in workload.factors)
+    if isinstance(workload, RangeWorkload):
         return True
     for name in ("factors", "parts"):
         if hasattr(workload, name):

@@ -17,18 +17,22 @@ from typing import Any, Literal, cast
 import numpy as np
 from scipy import optimize as numerical
 
-from privet.core.errors import RequestError
-from privet.core.given import choice, listed, plain_text, set_fields
+from privet.core.errors import BadParameter, InvariantError, RequestError
+from privet.core.given import choice, is_a, listed, plain_text, set_fields
 from privet.core.numbers import whole
 
-from .covariances import CellCovariance, SubspaceCovariance, subsets_of
+from .centred_bases import CentredBasis, centred_basis
+from .covariances import CellCovariance, DenseCovariance, SubspaceCovariance, subsets_of
 from .given_numbers import read_integers, read_numbers
+from .integer_products import exact_columns
 from .strategies import Noise, Strategy, read_measure, read_workload
 from .workloads import (
     LARGEST_WEIGHT,
     Axes,
     Floats,
     MarginalWorkload,
+    RangeWorkload,
+    Workload,
     check_held,
     marginal_of,
     read_axes,
@@ -243,16 +247,30 @@ class ResidualStrategy(_Marginals):
     s / weight, and H the product over A of differences with the first value. It depends on P z alone, P centring
     along each attribute, so that a cell moves it by the norm of P e: the product over A of (1 - 1/n), squared.
 
+    An attribute with a basis has its rows B in place of H, before the noise: with b the columns of B, a cell moves that
+    by |b| there, at most by sqrt(B.largest). The variance of z is s / weight times the product of B.largest over A.
+
+    Args:
+        sizes: the number of values of each attribute.
+        subsets: the sets of attributes that are measured.
+        weights: how precisely each is measured.
+        name: what the strategy is called in tables.
+        measure: "gaussian".
+        bases: for each attribute a basis, or None for its single values; nothing if none has one.
+
     Example:
         >>> found = strategy.plan_residuals(strategy.all_marginals((2, 3, 4), ways=2))
         >>> round(found.column_norm() / found.scale, 12) == 1
         True
 
-    Guarantee: norms are exact in rationals. Of all strategies for Gaussian noise, those with the weights of
-    `plan_residuals` have the least total variance of the marginals. Change-one: the exact maximum over patterns of
-    agreement for up to 14 attributes, else 4 times the norm, from the triangle inequality. Nothing of m + z but H is
-    kept: `difference` is applied before anything is released.
-    Cites: [XHZK23].
+    Guarantee: norms are exact in rationals: the sum over A of weights times shares is largest where each attribute has
+    its longest column, which is the same place for all A. Of all strategies for Gaussian noise, those with the weights
+    of `plan_residuals` have the least total variance of the marginals. Change-one: the exact maximum over patterns of
+    agreement for up to 14 attributes, else 4 times the norm, from the triangle inequality; with bases at most that: of
+    b and b' there the norms are at most 1 and the product is from that of the least two to 1, in which the norm of the
+    difference is linear for each attribute, and so largest at an end. Nothing of m + z but H is kept: `_differences_of`
+    is applied before anything is released.
+    Cites: [XHZK23], [HXTDZK26].
     """
 
     sizes: tuple[int, ...]
@@ -260,6 +278,7 @@ class ResidualStrategy(_Marginals):
     weights: tuple[int, ...]
     name: str = "residuals"
     measure: Noise = "gaussian"
+    bases: tuple[CentredBasis | None, ...] = ()
 
     def __post_init__(self) -> None:
         set_fields(self, measure=read_measure(self.measure))
@@ -270,6 +289,7 @@ class ResidualStrategy(_Marginals):
         self._check()
         if any(self.sizes[axis] < 2 for axes in self.subsets for axis in axes):
             raise RequestError("an attribute with one value (sizes of 1) has no residual; leave it out of subsets")
+        set_fields(self, bases=_read_bases(self.bases, self.sizes))
 
     @property
     def scale(self) -> int:
@@ -280,15 +300,58 @@ class ResidualStrategy(_Marginals):
     def rows(self) -> int:
         return sum(math.prod(size - 1 for size in self._marginal_sizes(axes)) for axes in self.subsets)
 
+    def describing(self) -> bytes:
+        """Return what the weights and the bases are; without bases, what was described before there were any."""
+        digests = " ".join("-" if basis is None else basis.digest for basis in self.bases)
+        return super().describing() + (f" {digests}".encode() if digests else b"")
+
     def row_weights(self) -> list[int]:
         raise RequestError("residuals are drawn marginal by marginal, not row by row; use `StrategyMeasure`")
 
     def apply(self, counts: Iterable[int]) -> list[int]:
-        tables = self._tables(counts)
-        return [int(one) for table in tables for one in difference(table).ravel().tolist()]
+        pairs = zip(self.subsets, self._measured_tables(counts), strict=True)
+        return [int(one) for axes, table in pairs for one in self._differences_of(axes, table).ravel().tolist()]
+
+    def _basis(self, axis: int) -> CentredBasis | None:
+        """Return the basis of an attribute; None for its single values."""
+        return self.bases[axis] if self.bases else None
+
+    def _measured_tables(self, counts: Any) -> list[Any]:
+        """Return what noise is added to: each exact marginal, with its bases applied."""
+        return [self._in_bases(axes, table) for axes, table in zip(self.subsets, self._tables(counts), strict=True)]
+
+    def _in_bases(self, axes: Axes, table: Any) -> Any:
+        for place, axis in enumerate(axes):
+            basis = self._basis(axis)
+            if basis is not None:
+                moved = np.moveaxis(table, place, 0)
+                found = exact_columns(basis.matrix, moved.reshape(len(moved), -1))
+                table = np.moveaxis(found.reshape(basis.rows, *moved.shape[1:]), 0, place)
+        return table
+
+    def _differences_of(self, axes: Axes, table: Any) -> Any:
+        """Return the differences with the first value along each attribute without a basis, exactly."""
+        return difference(table, [place for place, axis in enumerate(axes) if self._basis(axis) is None])
+
+    def _draws(self, axes: Axes) -> int:
+        """Return how many numbers are drawn for a subset of attributes."""
+        return math.prod(self.sizes[axis] - (self._basis(axis) is not None) for axis in axes)
+
+    def _unit(self, axes: Axes) -> int:
+        """Return what variances of a subset are multiples of: the largest squared norms of its bases."""
+        return math.prod(basis.largest for axis in axes if (basis := self._basis(axis)) is not None)
 
     def _share(self, axes: Axes) -> Fraction:
-        return math.prod((1 - Fraction(1, size) for size in self._marginal_sizes(axes)), start=Fraction(1))
+        """Return how far one row moves a subset, squared, in its unit."""
+        plain = (1 - Fraction(1, self.sizes[axis]) for axis in axes if self._basis(axis) is None)
+        return math.prod(plain, start=Fraction(1))
+
+    def _product(self, axis: int, alike: bool) -> Fraction:
+        """Return the product of what two cells move along an attribute; the least, where their values differ."""
+        basis = self._basis(axis)
+        if basis is None:
+            return int(alike) - Fraction(1, self.sizes[axis])
+        return Fraction(1) if alike else Fraction(basis.least_product, basis.largest)
 
     def column_norm(self) -> Fraction:
         pairs = zip(self.subsets, self.weights, strict=True)
@@ -305,9 +368,7 @@ class ResidualStrategy(_Marginals):
         for pattern in combinations_of(*choices):
             moved = Fraction(0)
             for axes, weight in zip(self.subsets, self.weights, strict=True):
-                agreeing = math.prod(
-                    (int(pattern[axis]) - Fraction(1, self.sizes[axis]) for axis in axes), start=Fraction(1)
-                )
+                agreeing = math.prod((self._product(axis, pattern[axis]) for axis in axes), start=Fraction(1))
                 moved += 2 * weight * (self._share(axes) - agreeing)
             most = max(most, moved)
         return most
@@ -317,7 +378,8 @@ class ResidualStrategy(_Marginals):
 
     def unit_variances(self) -> Floats:
         """Return the variance of z for each subset at unit cost, instead of one for each row."""
-        return float(self.column_norm()) / np.array(self.weights, dtype=np.float64)
+        found = float(self.column_norm()) / np.array(self.weights, dtype=np.float64)
+        return found * np.array([self._unit(axes) for axes in self.subsets], dtype=np.float64) if self.bases else found
 
     def _read_variances(self, variances: object) -> Floats:
         return read_numbers(variances, "variances", len(self.subsets), "subsets", positive=True)
@@ -327,7 +389,9 @@ class ResidualStrategy(_Marginals):
         values = {}
         for axes, noise in zip(self.subsets, variances.tolist(), strict=True):
             values[axes] = noise * math.prod(self._marginal_sizes(axes)) / self.cells
-        return SubspaceCovariance(self.sizes, values)
+        used = {axis for axes in self.subsets for axis in axes}
+        bases = {axis: basis.inner for axis in sorted(used) if (basis := self._basis(axis)) is not None}
+        return SubspaceCovariance(self.sizes, values, bases)
 
     def _residuals(self, noisy: Floats, variances: Floats) -> dict[Axes, Floats]:
         """Return each centred marginal from its differences; each is measured once, so variances do not enter."""
@@ -337,7 +401,11 @@ class ResidualStrategy(_Marginals):
             sizes = tuple(size - 1 for size in self._marginal_sizes(axes))
             table = values[place : place + math.prod(sizes)].reshape(sizes)
             place += math.prod(sizes)
-            for axis in range(len(axes)):
+            for axis, attribute in enumerate(axes):
+                basis = self._basis(attribute)
+                if basis is not None:
+                    table = np.moveaxis(np.tensordot(table, basis.inverse, axes=(axis, 1)), -1, axis)
+                    continue
                 zeros = np.zeros([1 if one == axis else size for one, size in enumerate(table.shape)])
                 table = np.concatenate([zeros, table], axis=axis)
                 table = table - table.mean(axis=axis, keepdims=True)
@@ -349,9 +417,23 @@ class ResidualStrategy(_Marginals):
         return spread_out(self.sizes, self._residuals(noisy, variances))
 
 
-def difference(table: Any) -> Any:
-    """Return the differences with the first value along each attribute, exactly."""
-    for axis in range(table.ndim):
+def _read_bases(bases: object, sizes: tuple[int, ...]) -> tuple[CentredBasis | None, ...]:
+    every = tuple(listed(bases, "bases", "a basis for each attribute, or None"))
+    if not every:
+        return ()
+    if len(every) != len(sizes):
+        raise RequestError(f"bases has a basis, or None, for each of {len(sizes)} attributes; got {len(every)}")
+    for axis, (basis, size) in enumerate(zip(every, sizes, strict=True)):
+        if basis is not None and not is_a(basis, CentredBasis):
+            raise BadParameter("bases", type(basis).__name__, "a CentredBasis for each attribute, or None")
+        if basis is not None and basis.cells != size:
+            raise RequestError(f"the basis of attribute {axis} has {basis.cells} values, and the attribute {size}")
+    return every if any(basis is not None for basis in every) else ()
+
+
+def difference(table: Any, axes: Iterable[int] | None = None) -> Any:
+    """Return the differences with the first value along these attributes, or along each, exactly."""
+    for axis in range(table.ndim) if axes is None else axes:
         rest = np.take(table, range(1, table.shape[axis]), axis=axis)
         table = rest - np.take(table, [0], axis=axis)
     return table
@@ -389,6 +471,11 @@ def marginal_from(residuals: Mapping[Axes, Floats], sizes: tuple[int, ...], axes
 #
 # With z of variance v_A on the marginal of A, a cell of the marginal on B has the variance
 # sum over A within B of v_A prod_A (1 - 1/n) prod_(B less A) 1/n^2, and one row costs sum_A prod_A (1 - 1/n) / v_A.
+#
+# An attribute for which W is asked has a basis. With M = (B'B)^+ and p its largest squared column, and v_A in units of
+# p, a query of W has on average p tr(W M W') / |W| for (1 - 1/n) of variances, |W 1|^2 / (n^2 |W|) for 1/n^2, and 1 for
+# (1 - 1/n) of costs. The best total is (sum_A sqrt(u_A c_A))^2, a product over attributes of roots of tr(W M W') p and
+# of |W 1|: so the best basis of each is that of the least tr(W M W') p, whatever the others are.
 
 
 def plan_residuals(workload: MarginalWorkload, *, objective: Objective = "total") -> ResidualStrategy:
@@ -396,7 +483,7 @@ def plan_residuals(workload: MarginalWorkload, *, objective: Objective = "total"
 
     Args:
         workload: the marginals; weights multiply squared errors.
-        objective: "total", or "largest": the largest over marginals of weight times the variance of a cell.
+        objective: "total", or "largest": the largest over marginals of weight times the (mean) variance of a query.
 
     Example:
         >>> pairs = strategy.all_marginals((2, 3, 4), ways=2)
@@ -404,12 +491,14 @@ def plan_residuals(workload: MarginalWorkload, *, objective: Objective = "total"
         1.3985
 
     Guarantee: "total" is the exact optimum over all strategies for Gaussian noise, up to rounding weights to 40 bits.
-    Cites: [XHZK23].
+    Where workloads are asked for along attributes, it is that of all strategies of residuals, whatever their bases, up
+    to 1e-4; others can be better by some percent where few tables are asked for.
+    Cites: [XHZK23], [HXTDZK26].
     """
     read_workload(workload, MarginalWorkload)
     objective = cast(Objective, choice(objective, "objective", ("total", "largest")))
     problem = _Problem(workload)
-    importance = np.array(workload.weights) * np.array([workload._cells_of(axes) for axes in workload.subsets])
+    importance = np.array(workload.weights) * np.array([workload._mass_of(axes) for axes in workload.subsets])
     if objective == "largest":
         importance = problem.least_favourable(np.array(workload.weights))
     variances = problem.best(importance)
@@ -421,6 +510,31 @@ def plan_residuals(workload: MarginalWorkload, *, objective: Objective = "total"
         tuple(problem.parts[place] for place in kept),
         tuple(int(weights[place]) for place in kept),
         name="residuals" if objective == "total" else "residuals, largest variance",
+        bases=problem.bases,
+    )
+
+
+def _bases_for(workload: MarginalWorkload) -> tuple[CentredBasis | None, ...]:
+    """Return the best basis for each attribute along which more is asked than its single values."""
+    used = {axis for axes in workload.subsets for axis in axes if workload.sizes[axis] > 1}
+    found: list[CentredBasis | None] = []
+    for axis in range(len(workload.sizes)):
+        factor = workload._factor(axis)
+        listed_only = isinstance(factor, RangeWorkload) and factor.name == "identity"
+        found.append(None if factor is None or axis not in used or listed_only else centred_basis(factor))
+    return tuple(found) if any(found) else ()
+
+
+def _shares_along(workload: MarginalWorkload, axis: int, basis: CentredBasis) -> tuple[float, float]:
+    """Return the mean variance of a query along an attribute where others vary, and where it does itself."""
+    factor, size = workload._factor(axis), workload.sizes[axis]
+    if factor is None:
+        raise InvariantError("an attribute has a basis for what is asked along it")
+    flat = DenseCovariance((size,), np.full((size, size), 1 / size**2))
+    varied = DenseCovariance((size,), basis.inner)
+    return (
+        factor.total_variance(flat) / factor.mass,
+        factor.total_variance(varied) / factor.mass * basis.largest,
     )
 
 
@@ -433,15 +547,21 @@ class _Problem:
         sizes = workload.sizes
         self.parts = [axes for axes in closure(workload.subsets) if all(sizes[axis] > 1 for axis in axes)]
         place = {axes: number for number, axes in enumerate(self.parts)}
-        self.prices = np.array([math.prod(1 - 1 / sizes[axis] for axis in axes) for axes in self.parts])
+        self.bases = _bases_for(workload)
+        moved = [1 - 1 / size for size in sizes]
+        parts = {axis: _shares_along(workload, axis, basis) for axis, basis in enumerate(self.bases) if basis}
+        self.prices = np.array(
+            [math.prod(1.0 if axis in parts else moved[axis] for axis in axes) for axes in self.parts]
+        )
         rows, columns, values = [], [], []
         for row, axes in enumerate(workload.subsets):
             for inner in subsets_of(axes):
                 if inner in place:
-                    others = math.prod(sizes[axis] for axis in axes if axis not in inner)
+                    others = math.prod(sizes[axis] for axis in axes if axis not in inner and axis not in parts)
+                    along = math.prod(parts[axis][axis in inner] for axis in axes if axis in parts)
                     rows.append(row)
                     columns.append(place[inner])
-                    values.append(self.prices[place[inner]] / others**2)
+                    values.append(self.prices[place[inner]] / others**2 * along)
         self.shares = sparse.csr_array((values, (rows, columns)), shape=(len(workload.subsets), len(self.parts)))
 
     def best(self, importance: Floats) -> Floats:
@@ -476,6 +596,14 @@ class _Problem:
         return np.asarray(share / share.sum() * scale)
 
 
+def _traces_of(factor: Workload) -> tuple[float, float]:
+    """Return the traces of W'W J and of W'W P: 1 and n - 1 for single values."""
+    size = factor.cells
+    flat = np.full((size, size), 1 / size)
+    on_flat, on_varied = (factor.total_variance(DenseCovariance((size,), one)) for one in (flat, np.eye(size) - flat))
+    return on_flat, on_varied
+
+
 def plan_marginals(workload: MarginalWorkload, *, measure: Noise) -> MarginalStrategy:
     """Return the best weights found for measuring whole marginals, those asked for and ones that contain them.
 
@@ -498,11 +626,13 @@ def plan_marginals(workload: MarginalWorkload, *, measure: Noise) -> MarginalStr
     cells = np.array([float(workload._cells_of(axes)) for axes in parts])
     inside = [np.array([place[inner] for inner in subsets_of(axes) if inner in place]) for axes in parts]
     # the trace of W'W on the subspace of A, in units in which the eigenvalue for B counts 1 / cells of B
+    along = {axis: _traces_of(factor) for axis, factor in enumerate(workload.factors) if factor is not None}
     traces = np.zeros(len(parts))
     for axes, weight in zip(workload.subsets, workload.weights, strict=True):
         for inner in subsets_of(axes):
-            freedom = math.prod(workload.sizes[axis] - 1 for axis in inner)
-            traces[place[inner]] += weight * freedom / workload._cells_of(axes)
+            freedom = math.prod(along[axis][1] if axis in along else workload.sizes[axis] - 1 for axis in inner)
+            flat = math.prod(along[axis][0] for axis in axes if axis in along and axis not in inner)
+            traces[place[inner]] += weight * freedom * flat / workload._cells_of(axes)
 
     def loss(logs: Floats) -> tuple[float, Floats]:
         share = np.exp(logs - logs.max())

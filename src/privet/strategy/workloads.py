@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -642,6 +642,8 @@ class MarginalWorkload(Workload):
     sizes: tuple[int, ...]
     subsets: tuple[Axes, ...]
     weights: tuple[float, ...]
+    factors: tuple[Workload | None, ...] = ()
+    """What is asked along each attribute: its single values where there is None, or nothing at all."""
 
     def __post_init__(self) -> None:
         sizes = read_shape(self.sizes, "sizes")
@@ -650,7 +652,9 @@ class MarginalWorkload(Workload):
             raise RequestError("a workload of marginals needs at least one subset of attributes, such as (0, 2)")
         if len(set(subsets)) < len(subsets):
             raise RequestError("each subset of attributes is listed once; use weights= for those that matter more")
-        set_fields(self, sizes=sizes, subsets=subsets, weights=read_weights(self.weights, len(subsets)))
+        factors = _read_factors(self.factors, sizes)
+        weights = read_weights(self.weights, len(subsets))
+        set_fields(self, sizes=sizes, subsets=subsets, weights=weights, factors=factors)
 
     @property
     def shape(self) -> tuple[int, ...]:  # type: ignore[override]  # read only
@@ -658,11 +662,32 @@ class MarginalWorkload(Workload):
 
     @property
     def queries(self) -> int:
-        return sum(self._cells_of(axes) for axes in self.subsets)
+        return sum(self._queries_of(axes) for axes in self.subsets)
 
     @property
     def mass(self) -> float:
-        return math.fsum(weight * self._cells_of(axes) for axes, weight in zip(self.subsets, self.weights, strict=True))
+        return math.fsum(weight * self._mass_of(axes) for axes, weight in zip(self.subsets, self.weights, strict=True))
+
+    def _factor(self, axis: int) -> Workload | None:
+        """Return what is asked along an attribute; None for its single values."""
+        return self.factors[axis] if self.factors else None
+
+    def _is_plain(self, axes: Axes) -> bool:
+        """Return whether single values are asked for along all of these attributes."""
+        return all(self._factor(axis) is None for axis in axes)
+
+    def _queries_of(self, axes: Axes) -> int:
+        """Return the number of queries of the table on these attributes."""
+        found = (self._factor(axis) for axis in axes)
+        return math.prod(
+            self.sizes[axis] if one is None else one.queries for axis, one in zip(axes, found, strict=True)
+        )
+
+    def _mass_of(self, axes: Axes) -> float:
+        """Return the sum of the weights of the queries of the table on these attributes."""
+        weighted = [one.mass for axis in axes if (one := self._factor(axis)) is not None]
+        plain = math.prod(self.sizes[axis] for axis in axes if self._factor(axis) is None)
+        return plain * math.prod(weighted) if weighted else plain
 
     def _cells_of(self, axes: Axes) -> int:
         """Return the number of cells of the marginal on these attributes."""
@@ -670,10 +695,11 @@ class MarginalWorkload(Workload):
 
     @cached_property
     def products(self) -> tuple[ProductWorkload, ...]:
-        """Each marginal as a product of identities and totals."""
+        """Each marginal as a product of totals and of what is asked along its attributes."""
+        every = list(enumerate(self.sizes))
         return tuple(
             ProductWorkload(
-                tuple(identity(size) if axis in axes else total(size) for axis, size in enumerate(self.sizes))
+                tuple(self._factor(axis) or identity(size) if axis in axes else total(size) for axis, size in every)
             )
             for axes in self.subsets
         )
@@ -684,7 +710,15 @@ class MarginalWorkload(Workload):
 
     def answers(self, counts: Any) -> Floats:
         values = self._read(counts)
-        return np.concatenate([marginal_of(values, axes).ravel() for axes in self.subsets])
+        return np.concatenate([self._asked_of(marginal_of(values, axes), axes) for axes in self.subsets])
+
+    def _asked_of(self, table: Floats, axes: Axes) -> Floats:
+        """Return the answers to what is asked of one marginal."""
+        for place, axis in enumerate(axes):
+            factor = self._factor(axis)
+            if factor is not None:
+                table = along(table, place, factor.answers, factor.queries)
+        return table.ravel()
 
     def _variances(self, covariance: CellCovariance) -> Floats:
         return covariance.of_marginals(self)
@@ -694,6 +728,25 @@ class MarginalWorkload(Workload):
 
     def __repr__(self) -> str:
         return f"marginals({self.sizes}, {len(self.subsets)} subsets)"
+
+
+def _read_factors(factors: object, sizes: tuple[int, ...]) -> tuple[Workload | None, ...]:
+    """Return what is asked along each attribute; nothing where these are single values only."""
+    every = tuple(listed(factors, "factors", "a workload for each attribute, or None"))
+    if not every:
+        return ()
+    if len(every) != len(sizes):
+        raise RequestError(f"factors has a workload, or None, for each of {len(sizes)} attributes; got {len(every)}")
+    for axis, (factor, size) in enumerate(zip(every, sizes, strict=True)):
+        if factor is None:
+            continue
+        instance(factor, Workload, "factors", "a workload, such as all_ranges(64), or None for single values")
+        if factor.shape != (size,):
+            raise RequestError(
+                f"the workload along attribute {axis} is over a domain of shape {factor.shape}, and this attribute has "
+                f"{size} values"
+            )
+    return every if any(factor is not None for factor in every) else ()
 
 
 def marginal_of(values: Any, axes: Axes) -> Any:
@@ -711,7 +764,11 @@ def read_axes(axes: object, many: int) -> Axes:
 
 
 def marginals(
-    shape: Sequence[int], subsets: Iterable[Iterable[int]], *, weights: Sequence[Number] | None = None
+    shape: Sequence[int],
+    subsets: Iterable[Iterable[int]],
+    *,
+    weights: Sequence[Number] | None = None,
+    factors: Mapping[int, Workload] | None = None,
 ) -> MarginalWorkload:
     """Return the workload of contingency tables over subsets of attributes, which are numbered from 0.
 
@@ -719,18 +776,35 @@ def marginals(
         shape: the number of values of each attribute.
         subsets: the attributes of each table; () is the total.
         weights: how much the squared error of each table matters; 1 each if left out.
+        factors: what is asked along some attributes instead of their single values, such as {2: all_ranges(4)}.
 
     Example:
         >>> strategy.marginals((2, 3, 4), [(0, 1), (2,)]).queries
         10
+        >>> strategy.marginals((2, 3, 4), [(0, 1), (2,)], factors={2: strategy.all_ranges(4)}).queries
+        16
     """
     every = tuple(
         tuple(listed(axes, "subsets", "lists of attributes")) for axes in listed(subsets, "subsets", "subsets")
     )
-    return MarginalWorkload(read_shape(shape), every, _weights(weights, len(every)))
+    sizes = read_shape(shape)
+    return MarginalWorkload(sizes, every, _weights(weights, len(every)), _listed_factors(factors, len(sizes)))
 
 
-def all_marginals(shape: Sequence[int], *, ways: int, below: bool = False) -> MarginalWorkload:
+def _listed_factors(factors: object, many: int) -> tuple[Workload | None, ...]:
+    if factors is None:
+        return ()
+    if not isinstance(factors, Mapping):
+        raise BadParameter("factors", type(factors).__name__, "workloads by their attributes, such as {2: prefixes(9)}")
+    every: list[Workload | None] = [None] * many
+    for axis, factor in factors.items():
+        every[whole(axis, "factors", most=many - 1)] = factor
+    return tuple(every)
+
+
+def all_marginals(
+    shape: Sequence[int], *, ways: int, below: bool = False, factors: Mapping[int, Workload] | None = None
+) -> MarginalWorkload:
     """Return the workload of every table over `ways` attributes; with `below`, also over fewer, the total included.
 
     Example:
@@ -742,4 +816,4 @@ def all_marginals(shape: Sequence[int], *, ways: int, below: bool = False) -> Ma
     many = sum(math.comb(len(sizes), way) for way in range(0 if below else most, most + 1))
     check_held(many, "the list of marginals")
     found = [axes for way in range(0 if below else most, most + 1) for axes in combinations(range(len(sizes)), way)]
-    return marginals(sizes, found)
+    return marginals(sizes, found, factors=factors)
