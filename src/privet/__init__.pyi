@@ -7,8 +7,7 @@ from .core.budget import Approximate, Pure, Zcdp
 from .core.division import Blocks
 from .core.errors import AccessError, BudgetError, BudgetExceeded, Busy, PrivetError, RequestError
 from .core.schema import Contribution, PublicTable, Table, boolean, category, date, integer, number, text, timestamp
-from .core.sensitivity import Sensitivity, sensitivity_by_enumeration
-from .core.unit import Link, Person, Rows, Window
+from .core.unit import Link, Person, Rows, Sensitivity, Window, sensitivity_by_enumeration
 from .engines.duckdb.sources import DatabaseTable
 from .engines.postgres.reader_address import Postgres
 from .engines.postgres.stored_tables import PostgresTable

@@ -21,7 +21,7 @@ import pytest
 from privet.accounting.events import ApproximateEvent, PureEvent, ThresholdEvent, ZcdpEvent
 from privet.core.errors import RequestError
 from privet.core.event import Repeated
-from privet.core.sensitivity import Sensitivity
+from privet.core.unit import Sensitivity
 from privet.mechanisms import (
     AboveThreshold,
     DiscreteGaussianEvent,

@@ -16,8 +16,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from privet import noise
-from privet.noise.draws import STOCK, Stocked
-from privet.noise.samplers import Geometric
+from privet.noise.draws import STOCK, Geometric, Stocked
 
 DRAWS: dict[str, Callable[[], int]] = {
     "Laplace of 1": lambda: noise.discrete_laplace(1),

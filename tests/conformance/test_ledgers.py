@@ -18,11 +18,10 @@ from typing import Any
 import pytest
 
 import privet
-from privet.accounting.amplify import Sampled
+from privet.accounting.amplify import Sampled, Shuffled
 from privet.accounting.compose import Parallel
 from privet.accounting.events import ApproximateEvent, FinitePairEvent, PureEvent, ThresholdEvent, ZcdpEvent
 from privet.accounting.groups import Group
-from privet.accounting.shuffled import Shuffled
 from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import (
     BadParameter,

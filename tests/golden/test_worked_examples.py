@@ -16,7 +16,7 @@ import pytest
 from scipy.stats import binom
 
 from privet.accounting.convert import rho_delta
-from privet.core.sensitivity import Sensitivity, sensitivity_by_enumeration
+from privet.core.unit import Sensitivity, sensitivity_by_enumeration
 from privet.mechanisms import (
     DiscreteGaussianEvent,
     DiscreteLaplaceEvent,

@@ -14,11 +14,10 @@ from typing import Any
 
 from mpmath import mp, mpf
 
-from privet.accounting.amplify import Sampled
+from privet.accounting.amplify import Sampled, Shuffled
 from privet.accounting.compose import Parallel
 from privet.accounting.events import ApproximateEvent, FinitePairEvent, PureEvent, ThresholdEvent, ZcdpEvent
 from privet.accounting.groups import Group
-from privet.accounting.shuffled import Shuffled
 from privet.core.event import Composed, Event, Repeated
 from privet.mechanisms import (
     DiscreteGaussianEvent,

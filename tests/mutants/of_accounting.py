@@ -17,7 +17,7 @@ MUTANTS: list[Mutant] = [
         ("float_up(self.rate)", "self.rate"),
     ),
     *of(
-        "accounting.pld.gather:gather",
+        "accounting.pld.bounds:gather",
         "unit/accounting/test_amplify.py",
         ("EitherOrderPair(bare) if decided and not has_order(bare) else bare", "bare"),
     ),

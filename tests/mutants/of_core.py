@@ -81,22 +81,22 @@ MUTANTS: list[Mutant] = [
         ("total.get(atom, 0) + times", "times"),
     ),
     *of(
-        "core.sensitivity:Sensitivity.sum",
+        "core.unit:Sensitivity.sum",
         "unit/core/test_sensitivity.py",
         ("max(abs(bottom), abs(top))", "top - bottom"),
     ),
     *of(
-        "core.sensitivity:Sensitivity.histogram",
+        "core.unit:Sensitivity.histogram",
         "unit/core/test_sensitivity.py",
         ('1 if read_neighbors(neighbors) == "add-remove" else 2', "1"),
     ),
     *of(
-        "core.sensitivity:Sensitivity.of_group",
+        "core.unit:Sensitivity.of_group",
         "unit/core/test_sensitivity.py",
         ("self.l2_squared * k", "self.l2_squared"),
     ),
     *of(
-        "core.sensitivity:sensitivity_by_enumeration",
+        "core.unit:sensitivity_by_enumeration",
         "unit/core/test_sensitivity.py",
         ("[tuple(sorted((*rest, i))) for i in indices]", "[rest]"),
     ),

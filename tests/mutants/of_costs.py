@@ -25,19 +25,19 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "accounting.pld.convolve:compose",
+        "accounting.pld.distribution:compose",
         "unit/accounting/test_pld_terms.py unit/accounting/test_pld.py",
         ("above = math.exp(min(0.0, reached))", "above = 0.0"),
         ("below = math.exp(min(0.0, reached))", "below = 0.0"),
         ("part.times * log_mass", "log_mass"),
     ),
     *of(
-        "accounting.pld.convolve:_multiplied",
+        "accounting.pld.distribution:_multiplied",
         "unit/accounting/test_pld_terms.py unit/accounting/test_pld.py",
         ("factor.times * (error / magnitude + 3 * _UNIT)", "0.0"),
     ),
     *of(
-        "accounting.pld.convolve:_joined",
+        "accounting.pld.distribution:_joined",
         "unit/accounting/test_pld_terms.py unit/accounting/test_pld.py",
         ("lost * math.sqrt(size)", "0.0"),
     ),
@@ -91,7 +91,7 @@ MUTANTS: list[Mutant] = [
         ("self.seen(epsilon) - (self.aliasing + self.rounding) * self._factor(epsilon)", "self.seen(epsilon)"),
     ),
     *of(
-        "accounting.pld.gather:gather",
+        "accounting.pld.bounds:gather",
         "unit/accounting/test_pld_terms.py unit/accounting/test_pld.py unit/accounting/test_pld_failure.py",
         (
             "times * (math.log1p(-failure) if failure < 1 else -math.inf)",
@@ -101,7 +101,7 @@ MUTANTS: list[Mutant] = [
         ("pair.repeated(times)", "pair"),
     ),
     *of(
-        "accounting.pld.gather:remaining",
+        "accounting.pld.bounds:remaining",
         "unit/accounting/test_pld_terms.py unit/accounting/test_pld.py unit/accounting/test_pld_failure.py",
         ("-(delta - lost) / (1 - lost)", "-delta"),
     ),

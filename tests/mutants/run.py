@@ -74,7 +74,7 @@ WIDE = 60
 WORKERS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 """How many run at a time, unless another number is given."""
 
-_IMPORTS = ("privet.accounting", "privet.mechanisms", "privet.noise", "privet.core.sensitivity")
+_IMPORTS = ("privet.accounting", "privet.mechanisms", "privet.noise", "privet.core.unit")
 
 
 class Fails(Exception):

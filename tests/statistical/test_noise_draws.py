@@ -13,8 +13,7 @@ import pytest
 from scipy import stats
 
 from privet.noise import bernoulli, bernoulli_exp, discrete_gaussian, discrete_laplace, geometric, race, uniform_below
-from privet.noise.draws import LaplaceSampler
-from privet.noise.samplers import Geometric
+from privet.noise.draws import Geometric, LaplaceSampler
 
 ALARM = 1e-8
 DRAWS = 1_000_000

@@ -54,7 +54,6 @@ PRIVATE = {
     "core.numbers",
     "core.schema",
     "core.scan",
-    "core.sensitivity",
     "core.unit",
     "engines.dialects.duckdb",
     "engines.duckdb.engine",

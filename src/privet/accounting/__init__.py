@@ -8,7 +8,7 @@ from __future__ import annotations
 from privet.accounting.pld.bounds import delta_bounds, epsilon_bounds, loss_distribution
 from privet.core.event import Composed, Event, Repeated
 
-from .amplify import Sampled
+from .amplify import Sampled, Shuffled
 from .compose import Parallel, advanced, advanced_kov, basic, optimal, optimal_bounds, optimal_delta, parallel
 from .convert import rdp_delta, rdp_epsilon, rho_delta, rho_epsilon, rho_from
 from .cost import calibrate, delta, epsilon, fits, rdp
@@ -16,7 +16,6 @@ from .events import ApproximateEvent, FinitePairEvent, PureEvent, ThresholdEvent
 from .filters import Filter, Odometer, Remaining, open_filter, open_odometer
 from .gdp import analytic_gaussian_sigma, compose_mu, gaussian_delta, gaussian_epsilon, gaussian_mu
 from .groups import Group
-from .shuffled import Shuffled
 from .summaries import by_theorem, calibrate_by_theorem
 from .tradeoff import best_accuracy, in_words, posterior, privacy_loss, region, tradeoff
 

@@ -24,7 +24,7 @@ from privet.core.numbers import (
     nonnegative,
     read_order,
 )
-from privet.core.sensitivity import Neighbors, read_neighbors
+from privet.core.unit import Neighbors, read_neighbors
 
 from .events import ApproximateEvent
 from .gdp import log_down

@@ -13,7 +13,7 @@ from privet.core.errors import Unsupported
 from privet.core.event import Event, Repeated, read_event
 from privet.core.given import function
 from privet.core.numbers import Number, failure_probability, float_down, inflate, least, positive, whole
-from privet.core.sensitivity import Neighbors
+from privet.core.unit import Neighbors
 
 from . import compose, convert, gdp
 from .convert import rho_epsilon

@@ -15,7 +15,6 @@ import numpy as np
 
 from privet.accounting.pld.bounds import loss_distribution, pld_delta
 from privet.accounting.pld.discretise import extent
-from privet.accounting.pld.gather import gather
 from privet.core.errors import BadParameter
 from privet.core.event import Event
 from privet.core.given import is_a, listed, read_fields, truth
@@ -32,6 +31,7 @@ from privet.core.numbers import (
 )
 
 from .gdp import log_down
+from .pld.bounds import gather
 
 if TYPE_CHECKING:
     from privet.core.event import Floats

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from privet.core.sensitivity import sensitivity_by_enumeration
+from privet.core.unit import sensitivity_by_enumeration
 
 from .blackbox import audit, audit_bits, low_bits
 from .exact import Curve, exact_curve, exact_delta, exact_epsilon

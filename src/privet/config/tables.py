@@ -24,8 +24,7 @@ from privet.core.schema import (
     Table,
     followed,
 )
-from privet.core.sensitivity import Neighbors
-from privet.core.unit import Link, Person, Rows, Unit, Window, unit_columns
+from privet.core.unit import Link, Neighbors, Person, Rows, Unit, Window, unit_columns
 from privet.engines.duckdb.lakes import DeltaTable, IcebergTable
 from privet.engines.duckdb.sources import DatabaseTable
 from privet.engines.postgres.stored_tables import PostgresTable

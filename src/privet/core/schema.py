@@ -22,8 +22,7 @@ from .division import Blocks, check_blocks
 from .errors import BadParameter, InvariantError, RequestError, UnknownName, Unlimited
 from .given import check_cases, check_fields, given_name, instance, path, set_fields
 from .numbers import Number, positive, rational, whole
-from .sensitivity import Neighbors, read_neighbors
-from .unit import Link, Nobody, Person, Unit, Window, check_unit, read_day, unit_columns
+from .unit import Link, Neighbors, Nobody, Person, Unit, Window, check_unit, read_day, read_neighbors, unit_columns
 from .wire import wired
 
 Kind = Literal["integer", "number", "boolean", "text", "date", "timestamp"]

@@ -18,15 +18,14 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any, NoReturn, get_args
 
-from privet.accounting.amplify import Sampled
+from privet.accounting.amplify import Sampled, Shuffled
 from privet.accounting.compose import Parallel
 from privet.accounting.events import ApproximateEvent, FinitePairEvent, PureEvent, ThresholdEvent, ZcdpEvent
 from privet.accounting.groups import Group
-from privet.accounting.shuffled import Shuffled
 from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import BadParameter, InvariantError, LedgerError, PrivetError, RequestError, raise_alone
 from privet.core.event import Composed, Event, Exact, Plain, Repeated
-from privet.core.sensitivity import Neighbors
+from privet.core.unit import Neighbors
 from privet.mechanisms import (
     DiscreteGaussianEvent,
     DiscreteLaplaceEvent,

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from privet.accounting.amplify import Shuffled
 from privet.accounting.events import FinitePairEvent
-from privet.accounting.shuffled import Shuffled
 from privet.core.errors import BadParameter, BadValue, RequestError
 from privet.core.event import Event, Repeated
 from privet.core.given import plain_text, set_fields

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privet import noise
+from privet.accounting.amplify import Shuffled
 from privet.accounting.events import FinitePairEvent
-from privet.accounting.shuffled import Shuffled
 from privet.core.errors import BadParameter, BadValue
 from privet.core.event import Event
 from privet.core.given import choice, plain_text, set_fields

@@ -27,7 +27,7 @@ from privet.core.numbers import (
     sqrt_up,
     whole,
 )
-from privet.noise.planar import PlanarSampler
+from privet.noise.draws import PlanarSampler
 
 from .estimates import COVERS, MeanEstimate
 from .map_projection import MapProjection

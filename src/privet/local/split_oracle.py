@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privet.accounting.amplify import Shuffled
 from privet.accounting.events import PureEvent
-from privet.accounting.shuffled import Shuffled
 from privet.core.event import Event
 
 from .hashing import parts_of

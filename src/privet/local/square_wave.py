@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from privet.accounting.amplify import Shuffled
 from privet.accounting.events import FinitePairEvent
-from privet.accounting.shuffled import Shuffled
 from privet.core.event import Event
 from privet.core.given import choice, plain_text, set_fields
 from privet.core.numbers import Number, exp_down, float_up, open_probability, probability, whole

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from privet.core.errors import BadValue
 from privet.core.given import set_fields
 from privet.core.numbers import Number, float_up, positive, rational, whole
-from privet.core.sensitivity import Neighbors, read_neighbors
+from privet.core.unit import Neighbors, read_neighbors
 
 from .laplace import DiscreteLaplaceEvent, Laplace
 from .lattice import Ruler, read_ruler

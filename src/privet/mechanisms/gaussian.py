@@ -28,7 +28,7 @@ from privet.core.numbers import (
     sqrt_up,
     whole,
 )
-from privet.core.sensitivity import Sensitivity
+from privet.core.unit import Sensitivity
 from privet.core.wire import wired
 
 from .lattice import (

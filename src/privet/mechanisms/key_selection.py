@@ -27,7 +27,7 @@ from privet.core.numbers import (
     positive,
     whole,
 )
-from privet.core.sensitivity import Neighbors, Sensitivity, read_neighbors
+from privet.core.unit import Neighbors, Sensitivity, read_neighbors
 from privet.core.wire import wired
 
 from .gaussian import Gaussian

@@ -19,7 +19,7 @@ from privet.core.errors import BadParameter, RequestError
 from privet.core.event import Atom, Exact
 from privet.core.given import set_fields
 from privet.core.numbers import Number, float_up, inflate, nonnegative, positive, read_order, whole
-from privet.core.sensitivity import Sensitivity, l1_of
+from privet.core.unit import Sensitivity, l1_of
 from privet.core.wire import wired
 
 from .lattice import (

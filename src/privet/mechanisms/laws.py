@@ -20,7 +20,7 @@ from privet.core.errors import BadParameter
 from privet.core.given import set_fields, truth
 from privet.core.numbers import Number, float_near, float_up, open_probability, positive
 from privet.core.numbers import whole as _whole
-from privet.core.sensitivity import Sensitivity
+from privet.core.unit import Sensitivity
 from privet.noise.source import Size
 
 from .lattice import Grid, objects_of, read_numbers, step_of

@@ -11,7 +11,7 @@ from privet.core.errors import BadParameter
 from privet.core.event import Composed, Event, Repeated
 from privet.core.given import set_fields
 from privet.core.numbers import Number, failure_probability, float_near, float_up, open_probability, positive, sqrt_up
-from privet.core.sensitivity import Sensitivity
+from privet.core.unit import Sensitivity
 
 from . import sparse_run as budget
 from .laplace import Laplace

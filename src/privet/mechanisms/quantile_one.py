@@ -19,7 +19,7 @@ from privet import noise
 from privet.core.errors import BadParameter, BadValue, RequestError
 from privet.core.given import set_fields
 from privet.core.numbers import Number, float_up, inflate, positive, rational
-from privet.core.sensitivity import Neighbors, read_neighbors
+from privet.core.unit import Neighbors, read_neighbors
 from privet.noise.choosing import accepts
 from privet.noise.coins import Below
 

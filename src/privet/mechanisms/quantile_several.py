@@ -18,7 +18,7 @@ from privet.core.errors import BadParameter, InvariantError
 from privet.core.event import Composed, Event, Repeated
 from privet.core.given import listed, set_fields
 from privet.core.numbers import Number, positive
-from privet.core.sensitivity import Neighbors, read_neighbors
+from privet.core.unit import Neighbors, read_neighbors
 from privet.noise.choosing import accepts
 from privet.noise.coins import Below
 from privet.noise.source import SYSTEM, Source

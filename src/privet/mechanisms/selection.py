@@ -16,7 +16,7 @@ from privet.core.errors import BadParameter, BadValue, RequestError
 from privet.core.event import Atom
 from privet.core.given import instance, set_fields
 from privet.core.numbers import Number, float_up, inflate, least, nonnegative, positive, rational, read_order, whole
-from privet.core.sensitivity import Sensitivity, l1_of
+from privet.core.unit import Sensitivity, l1_of
 from privet.noise.contest import Law
 
 from .lattice import read_numbers, tail_of

@@ -22,7 +22,7 @@ from privet.core.errors import BadParameter
 from privet.core.event import Repeated
 from privet.core.given import choice, instance
 from privet.core.numbers import Number, least, most, positive, rational, sqrt_up, whole
-from privet.core.sensitivity import Sensitivity, l1_of
+from privet.core.unit import Sensitivity, l1_of
 
 from .lattice import Grid, add, exponent_below, objects_of, step_of
 

@@ -17,7 +17,7 @@ from privet.core.errors import BadValue, PrivetError, RequestError
 from privet.core.event import Event, Repeated
 from privet.core.given import read_fields, set_fields
 from privet.core.numbers import Number, failure_probability, float_near, float_up, open_probability, positive, whole
-from privet.core.sensitivity import Sensitivity
+from privet.core.unit import Sensitivity
 
 from . import sparse_run as budget
 from .lattice import Grid, Numbers, from_grid, read_floats, read_numbers, step_of, to_grid

@@ -17,7 +17,7 @@ from privet.core.errors import BadParameter, BadValue, RequestError
 from privet.core.event import Event, Repeated
 from privet.core.given import check_fields, instance, read_fields, set_fields
 from privet.core.numbers import Number, failure_probability, float_near, float_up, positive, whole
-from privet.core.sensitivity import Sensitivity
+from privet.core.unit import Sensitivity
 from privet.core.wire import wired
 
 from .lattice import Numbers, exponent_below, from_grid, objects_of, read_numbers, step_of, tail_of

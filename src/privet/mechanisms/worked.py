@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from privet.core.errors import BadParameter, BadValue
 from privet.core.given import listed, unwrapped
 from privet.core.numbers import Number, rational
-from privet.core.sensitivity import Neighbors, read_neighbors
+from privet.core.unit import Neighbors, read_neighbors
 
 from .lattice import Numbers, read_numbers
 from .selection import Exponential, NoisyMax, PermuteAndFlip

@@ -25,8 +25,7 @@ from privet.core.errors import BadValue, InvariantError
 from privet.core.numbers import Number, positive
 
 from .coins import Below
-from .samplers import MASK, ULP, UNIFORM_BITS
-from .source import SYSTEM, LazyUniform, Source, read_size
+from .source import MASK, SYSTEM, ULP, UNIFORM_BITS, LazyUniform, Source, read_size
 
 Integers64 = NDArray[np.int64]
 

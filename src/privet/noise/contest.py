@@ -16,8 +16,22 @@ from privet.core.errors import BadParameter, BadValue
 from privet.core.given import choice
 from privet.core.numbers import Number, positive, rational, read_rational, whole
 
-from .samplers import BLOCK, LOG_ACCURACY, MASK, ULP, UNIFORM_BITS, Floats, Log
-from .source import SYSTEM, LazyUniform, Size, Source, Words, read_size, sample
+from .source import (
+    BLOCK,
+    LOG_ACCURACY,
+    MASK,
+    SYSTEM,
+    ULP,
+    UNIFORM_BITS,
+    Floats,
+    LazyUniform,
+    Log,
+    Size,
+    Source,
+    Words,
+    read_size,
+    sample,
+)
 
 # An exact race of exponentials: index i wins with probability proportional to exp(rate * scores[i]).
 #

@@ -25,8 +25,8 @@ from privet.core.errors import InvariantError
 from privet.core.numbers import Number, positive, whole
 
 from .coins import ExponentialCoin
-from .samplers import BLOCK, Geometric
-from .source import SYSTEM, WORD_BITS, Source, Words, integers_of, read_size
+from .draws import Geometric
+from .source import BLOCK, SYSTEM, WORD_BITS, Source, Words, integers_of, read_size
 
 _BITS = WORD_BITS
 _LEAST_WORD = np.uint64(2 ** (WORD_BITS - 20))

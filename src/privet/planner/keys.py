@@ -19,7 +19,7 @@ from privet.core.relation import Call, Expression, Literal
 from privet.core.scan import Discovery, GroupKey, Scan
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Key, Schema
-from privet.core.sensitivity import Sensitivity
+from privet.core.unit import Sensitivity
 from privet.mechanisms import Gaussian, Laplace, OptimalKeys
 from privet.mechanisms.key_selection import half_way, threshold_for
 from privet.query.functions import typed

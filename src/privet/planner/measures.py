@@ -23,7 +23,7 @@ from privet.core.numbers import open_probability
 from privet.core.relation import Call, Expression
 from privet.core.scan import Near, Norm, Pairs, Scan, Sizes, Sum
 from privet.core.schema import Key, Kind
-from privet.core.sensitivity import Sensitivity
+from privet.core.unit import Sensitivity
 from privet.core.wire import wired
 from privet.display import shown_amount, shown_error
 from privet.inference.bars import Law

@@ -9,7 +9,7 @@ from typing import Literal
 from privet.core.errors import InvariantError
 from privet.core.scan import Bounding, Largest, Norm, Once, Pairs, Scan, Sum, Truncate
 from privet.core.schema import Contribution, Schema
-from privet.core.sensitivity import Sensitivity
+from privet.core.unit import Sensitivity
 from privet.mechanisms.rank_ladder import sway_of
 
 Rule = Literal["norm", "groups"]

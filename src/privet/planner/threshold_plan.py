@@ -20,8 +20,7 @@ from privet.core.given import check_fields
 from privet.core.numbers import float_up, whole
 from privet.core.scan import Scan
 from privet.core.schema import Contribution, Schema
-from privet.core.sensitivity import Neighbors
-from privet.core.unit import Person, Rows, Unit, Window
+from privet.core.unit import Neighbors, Person, Rows, Unit, Window
 from privet.core.wire import canonical
 from privet.display import shown_amount, shown_error
 from privet.mechanisms import DiscreteLaplaceEvent

@@ -22,7 +22,7 @@ from privet.core.event import Event
 from privet.core.given import instance, set_fields
 from privet.core.numbers import Number, positive, sqrt_down, sqrt_up, whole
 from privet.core.scan import LONGEST_SHIFT
-from privet.core.sensitivity import Neighbors, read_neighbors
+from privet.core.unit import Neighbors, read_neighbors
 from privet.mechanisms.gaussian import GaussianEvent
 from privet.mechanisms.lattice import exponent_below
 from privet.mechanisms.laws import DiscreteLaplace

@@ -18,7 +18,7 @@ from privet.core.errors import BadParameter, RequestError
 from privet.core.event import Composed, Event, Repeated
 from privet.core.given import set_fields
 from privet.core.numbers import Number, float_up, positive, whole
-from privet.core.sensitivity import Neighbors, read_neighbors
+from privet.core.unit import Neighbors, read_neighbors
 from privet.mechanisms.laplace import Laplace
 from privet.mechanisms.mechanism import Mechanism, read_times
 from privet.mechanisms.selection import Exponential

@@ -20,7 +20,7 @@ from privet.core.errors import RequestError
 from privet.core.event import Composed
 from privet.core.given import set_fields, truth
 from privet.core.numbers import Number, float_up, open_probability, positive, whole
-from privet.core.sensitivity import Neighbors, read_neighbors
+from privet.core.unit import Neighbors, read_neighbors
 from privet.mechanisms.mechanism import Mechanism, read_times, shown
 
 from .estimated import EstimatedCells

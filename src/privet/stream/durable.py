@@ -33,7 +33,7 @@ from privet.core.given import given_name, is_a, truth
 from privet.core.given import path as given_path
 from privet.core.numbers import Number, float_near, open_probability, whole
 from privet.core.ports import KeepsSecrets, Ledger, StepProgress
-from privet.core.sensitivity import Neighbors
+from privet.core.unit import Neighbors
 from privet.ledger.steps import hash_of_text
 
 from .arrivals import (

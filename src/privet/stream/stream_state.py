@@ -20,7 +20,7 @@ from privet.core.errors import LedgerError, PrivetError, RequestError
 from privet.core.event import Event
 from privet.core.given import choice
 from privet.core.numbers import Number, open_probability, positive
-from privet.core.sensitivity import Neighbors
+from privet.core.unit import Neighbors
 
 from .arrivals import Layout, StepClock, read_clock
 from .buffered import BufferedSums

@@ -20,7 +20,7 @@ from privet.core.errors import BadParameter, RequestError
 from privet.core.event import Event
 from privet.core.given import choice, instance, set_fields
 from privet.core.numbers import Number, whole
-from privet.core.sensitivity import Neighbors
+from privet.core.unit import Neighbors
 from privet.mechanisms.lattice import tail_of
 
 Integers = NDArray[np.int64]

@@ -17,7 +17,7 @@ from privet.core.budget import WEvent
 from privet.core.errors import BadParameter, BadValue, InvariantError, raise_alone
 from privet.core.given import given_name, listed, read_fields, set_fields
 from privet.core.numbers import Number, float_up, whole
-from privet.core.sensitivity import Neighbors, read_neighbors
+from privet.core.unit import Neighbors, read_neighbors
 from privet.mechanisms import Laplace
 from privet.mechanisms.lattice import read_numbers
 

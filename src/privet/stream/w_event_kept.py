@@ -19,7 +19,7 @@ from privet.core.event import Plain, Receipt
 from privet.core.given import given_name, is_a
 from privet.core.numbers import Number
 from privet.core.ports import KeepsSecrets, LedgerAdmin, OpensPromises
-from privet.core.sensitivity import Neighbors
+from privet.core.unit import Neighbors
 from privet.ledger import codec
 from privet.ledger.entries import Stepped
 

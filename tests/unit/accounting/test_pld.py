@@ -20,9 +20,8 @@ from privet.accounting.pairs import (
     LaplacePair,
     SampledPair,
 )
-from privet.accounting.pld.bounds import delta_bounds, epsilon_bounds, loss_distribution, pld_delta, pld_epsilon
+from privet.accounting.pld.bounds import delta_bounds, epsilon_bounds, gather, loss_distribution, pld_delta, pld_epsilon
 from privet.accounting.pld.discretise import extent, upper
-from privet.accounting.pld.gather import gather
 from privet.core.errors import BadParameter
 from privet.core.event import Composed, Event, NoPair, Repeated
 from worlds import BoundedPairEvent

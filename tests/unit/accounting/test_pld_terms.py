@@ -20,10 +20,19 @@ from privet.accounting.pairs import (
     ResponsePair,
     SampledPair,
 )
-from privet.accounting.pld.convolve import LossPart, LossWindow, _Factor, _joined, _multiplied, compose, support
+from privet.accounting.pld.bounds import remaining
 from privet.accounting.pld.discretise import Extent, Lattice, extent, lower, upper
-from privet.accounting.pld.distribution import compose_lower, compose_upper
-from privet.accounting.pld.gather import remaining
+from privet.accounting.pld.distribution import (
+    LossPart,
+    LossWindow,
+    _Factor,
+    _joined,
+    _multiplied,
+    compose,
+    compose_lower,
+    compose_upper,
+    support,
+)
 
 PAIRS = [
     LaplacePair(1),
@@ -174,7 +183,7 @@ def test_grouping_many_factors_changes_nothing_but_the_speed(monkeypatch):
     parts = [LossPart(upper(pair, 1e-2, extent(pair, 0))[0], 1 + k % 3) for k, pair in enumerate(pairs)]
     window = LossWindow(-2000, 2500)
     grouped = compose(parts, window, 0.5, PROBES)
-    monkeypatch.setattr("privet.accounting.pld.convolve._MANY", 10**6)
+    monkeypatch.setattr("privet.accounting.pld.distribution._MANY", 10**6)
     single = compose(parts, window, 0.5, PROBES)
     apart = float(np.linalg.norm(grouped.masses - single.masses))
     assert apart <= grouped.rounding + single.rounding

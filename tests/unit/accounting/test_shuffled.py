@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from privet import accounting, local
+from privet.accounting.amplify import Shuffled, TabulatedPair
 from privet.accounting.events import FinitePairEvent, PureEvent
-from privet.accounting.shuffled import Shuffled, TabulatedPair
 from privet.core.errors import BadParameter
 
 Law = dict[tuple[int, ...], float]

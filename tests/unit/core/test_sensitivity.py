@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from privet.core.errors import RequestError
-from privet.core.sensitivity import Sensitivity, sensitivity_by_enumeration
+from privet.core.unit import Sensitivity, sensitivity_by_enumeration
 
 RELATIONS = ("add-remove", "change-one")
 

@@ -13,7 +13,7 @@ import pytest
 from privet import accounting, local
 from privet.core.errors import BadParameter, BadValue, RequestError, Unsupported
 from privet.local.planar_laplace import LatticeLaw
-from privet.noise.planar import PlanarSampler
+from privet.noise.draws import PlanarSampler
 
 BOX = (0, 0, 4000, 2000)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from privet.core.errors import RequestError
-from privet.core.sensitivity import Sensitivity
+from privet.core.unit import Sensitivity
 from privet.mechanisms import Exponential, ExponentialEvent
 
 ORDERS = [1 + 2.0**k for k in (-30, -12, -9, -6, -3, -1, 0, 1, 3, 6, 10)]

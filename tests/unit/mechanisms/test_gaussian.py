@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from privet.accounting.gdp import analytic_gaussian_sigma, gaussian_delta
 from privet.core.errors import BadParameter, RequestError
 from privet.core.numbers import sqrt_up
-from privet.core.sensitivity import Sensitivity
+from privet.core.unit import Sensitivity
 from privet.mechanisms import DiscreteGaussianEvent, Gaussian, GaussianEvent
 from privet.mechanisms import gaussian as module
 from privet.mechanisms.lattice import read_numbers, step_of, to_grid

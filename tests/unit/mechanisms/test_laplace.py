@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from privet.core.errors import BadParameter, RequestError
 from privet.core.numbers import float_up
-from privet.core.sensitivity import Sensitivity
+from privet.core.unit import Sensitivity
 from privet.mechanisms import DiscreteLaplaceEvent, Laplace, LaplaceEvent
 from privet.mechanisms import laplace as module
 from privet.mechanisms.lattice import read_numbers, step_of, to_grid

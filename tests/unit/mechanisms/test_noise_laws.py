@@ -12,7 +12,7 @@ import pytest
 
 import privet
 from privet.core.errors import RequestError
-from privet.core.sensitivity import Sensitivity
+from privet.core.unit import Sensitivity
 from privet.mechanisms import DiscreteGaussian, DiscreteLaplace, NoiseLaw
 
 Weights = dict[int, mp.mpf]

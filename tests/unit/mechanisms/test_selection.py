@@ -18,7 +18,7 @@ from privet import accounting
 from privet.accounting.events import PureEvent
 from privet.core.errors import RequestError
 from privet.core.event import Repeated
-from privet.core.sensitivity import Sensitivity
+from privet.core.unit import Sensitivity
 from privet.mechanisms import (
     Exponential,
     ExponentialEvent,

@@ -14,7 +14,7 @@ from scipy.stats import binom
 from privet import accounting
 from privet.core.errors import RequestError
 from privet.core.event import Composed, Repeated
-from privet.core.sensitivity import Sensitivity
+from privet.core.unit import Sensitivity
 from privet.mechanisms import Above, AboveThreshold, Laplace, NumericSparse, Sparse
 from privet.mechanisms.sparse_run import BLOCK
 from privet.mechanisms.sparse_vector import improve

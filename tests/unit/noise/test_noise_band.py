@@ -14,9 +14,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from privet.noise import samplers as exponential
-from privet.noise.samplers import BAND, LEAST_UNIFORM, LOG_ACCURACY, MASK, Geometric, floors, logs, reach
-from privet.noise.source import LazyUniform
+from privet.noise import source
+from privet.noise.draws import Geometric
+from privet.noise.source import BAND, LEAST_UNIFORM, LOG_ACCURACY, MASK, LazyUniform, floors, logs, reach
 
 EPS = 2.0**-53
 DEMANDED_ACCURACY = 8
@@ -154,7 +154,7 @@ def test_a_logarithm_as_bad_as_assumed_decides_nothing_wrongly():
 @pytest.mark.parametrize("accuracy", [DEMANDED_ACCURACY / 2, 0])
 def test_half_the_assumed_accuracy_would_decide_wrongly(monkeypatch, accuracy):
     narrow = 2.0**-43 + EPS + 13.87 * (accuracy + 2) * EPS
-    monkeypatch.setattr(exponential, "BAND", narrow)
+    monkeypatch.setattr(source, "BAND", narrow)
     assert wrong_decisions() > 0
 
 
@@ -173,7 +173,7 @@ def test_a_comparison_allows_for_the_slack_of_what_it_compares_with(share):
 
 def test_without_a_band_the_floor_ignores_the_bits_that_follow(monkeypatch):
     words, truth = words_that_hurt()
-    monkeypatch.setattr(exponential, "BAND", 0.0)
+    monkeypatch.setattr(source, "BAND", 0.0)
     whole, open_lanes = floors(words, 2.0**20)
     assert open_lanes.size < words.size
     assert (whole != truth).any()

@@ -12,7 +12,7 @@ from privet.core.errors import InvariantError, RequestError
 from privet.noise import choose, fair_heads
 from privet.noise.choosing import accepts, accepts_many, choose_from, choose_many, envelope
 from privet.noise.coins import heads_from
-from privet.noise.samplers import MASK
+from privet.noise.source import MASK
 from worlds import Script
 
 RATES = [Fraction(0), Fraction(1, 10**30), Fraction(1, 3), Fraction(7, 2), Fraction(10**9), Fraction(10**40)]

@@ -12,7 +12,7 @@ import pytest
 from privet.core.errors import InvariantError, RequestError
 from privet.noise import below_each, choose_each
 from privet.noise.choosing import MOST_GROUPS, accepts, accepts_each, below_each_from, choose_each_from, envelopes
-from privet.noise.samplers import MASK
+from privet.noise.source import MASK
 from worlds import Script
 
 DRAWS = 20_000

@@ -11,8 +11,7 @@ import pytest
 
 from privet import noise
 from privet.core.errors import BadParameter
-from privet.noise.coin_bytes import ENTRIES, CoinBytes
-from privet.noise.coins import PackedCoin
+from privet.noise.coins import ENTRIES, CoinBytes, PackedCoin
 
 
 class Digits:

@@ -11,12 +11,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from privet.noise import coins
-from privet.noise import samplers as exponential
-from privet.noise import samplers as gaussian
-from privet.noise import samplers as laplace
+from privet.noise import coins, draws, source
 from privet.noise.coins import Below, Coin, ExponentialCoin
-from privet.noise.samplers import GaussianSampler, Geometric
+from privet.noise.draws import GaussianSampler, Geometric
 from privet.noise.source import LazyUniform, bits
 
 
@@ -44,7 +41,7 @@ def fresh(count: int) -> np.ndarray:
 
 def closed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the band so wide that float64 decides nothing."""
-    for module in (exponential, laplace, gaussian, coins):
+    for module in (source, draws, coins):
         monkeypatch.setattr(module, "BAND", math.inf)
 
 
@@ -255,7 +252,7 @@ def test_the_computed_exponent_of_a_proposal_is_within_its_slack(sigma_squared):
     values = np.unique((np.random.default_rng().random(3000) * reach).astype(np.int64))
     for value, computed in zip(values.tolist(), sampler.exponents(values).tolist(), strict=True):
         exact = sampler.exponent(value)
-        assert abs(Fraction(computed) - exact) <= Fraction(gaussian.SLACK) or (computed > 16 and exact > 16)
+        assert abs(Fraction(computed) - exact) <= Fraction(draws.SLACK) or (computed > 16 and exact > 16)
 
 
 def test_the_callers_decimal_context_cannot_reach_a_draw():
