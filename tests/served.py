@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from privet.server.identity import TokenStore
+from privet.server.job_queue import ServerLimits
 from privet.server.listening import ACCOUNTS, PrivetServer, ServerOptions, running_server
-from privet.server.throttle import ServerLimits
-from privet.server.token_store import TokenStore
 
 DECLARED = """
 [budget]

@@ -12,9 +12,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from privet.server.demo_server import make_demo
+from privet.server.job_queue import ServerLimits
 from privet.server.listening import ServerOptions, running_server
-from privet.server.throttle import ServerLimits
+from privet.server.serve_command import make_demo
 
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
 LEFT_OUT = "/(events|backup|logout|revoke|freeze)$"

@@ -47,7 +47,7 @@ NotebookClient(notebook).execute()
 """
 DATA = "from privet.strategy.kept import kept_sizes\nassert kept_sizes()\n"  # read from a file beside the modules
 SERVER = """
-from privet.server.application import analyst_routes, make_application
+from privet.server.listening import analyst_routes, make_application
 assert any(route.path == "/v1/datasets" for route in analyst_routes())
 """
 USES = {

@@ -7,7 +7,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from privet.audit.broken import BROKEN, Broken
+from privet.audit.attacks import BROKEN, Broken
 from privet.cli import main
 
 

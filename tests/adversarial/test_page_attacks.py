@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from privet.server.application import analyst_routes, custodian_routes
+from privet.server.listening import analyst_routes, custodian_routes
+from privet.server.operations import _cell
 from privet.server.pages.analyst_pages import ANALYST_PAGES
 from privet.server.pages.custodian_pages import CUSTODIAN_PAGES
-from privet.server.results_formats import _cell
 from served import COUNT, Reply, Served, http, served
 
 EVERY = [

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from privet.core.errors import EngineError
-from privet.server.application import analyst_routes, custodian_routes
+from privet.server.listening import analyst_routes, custodian_routes
 from privet.server.pages.analyst_pages import ANALYST_PAGES
 from privet.server.pages.custodian_pages import CUSTODIAN_PAGES
 from served import COUNT, FAST, PEOPLE, Reply, Served, served, write_world
@@ -460,7 +460,7 @@ def _hostile_requests(world: Served) -> Iterator[Reply]:
 def test_the_log_contains_nothing_that_a_caller_sent_and_no_value_of_the_data(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from privet.server.structured_logs import JsonLines
+    from privet.server.listening import JsonLines
 
     with caplog.at_level("INFO"), served(tmp_path / "clinic") as world:
         replies = list(_hostile_requests(world))
@@ -488,7 +488,7 @@ def test_a_record_of_the_log_never_shows_its_text_its_arguments_or_its_error(nam
     import logging
     import sys
 
-    from privet.server.structured_logs import JsonLines
+    from privet.server.listening import JsonLines
 
     try:
         raise ValueError(f"could not convert '{HOSTILE}'")

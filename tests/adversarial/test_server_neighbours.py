@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 from privet.noise.source import OperatingSystem
-from privet.server.application import analyst_routes
+from privet.server.listening import analyst_routes
 from privet.server.pages.analyst_pages import ANALYST_PAGES
 from served import DECLARED, Reply, Served, served, write_world
 

@@ -12,12 +12,12 @@ from typing import Any
 
 from privet.core.errors import EngineError
 from privet.server.http_call import ApiRoute
+from privet.server.identity import AskedQuestion
 from privet.server.job_queue import Job
 from privet.server.listening import ServerOptions, running_server
 from privet.server.pages.analyst_pages import ANALYST_PAGES
 from privet.server.pages.custodian_pages import CUSTODIAN_PAGES
-from privet.server.pages.question_words import TESTS
-from privet.server.token_store import AskedQuestion
+from privet.server.pages.question_builder import TESTS
 from served import DECLARED, FAST, Served, add_tokens, write_world
 
 PEOPLE = {"ana": "analyst", "ben": "analyst", "cy": "analyst", "carol": "custodian", "otto": "auditor"}

@@ -18,8 +18,8 @@ def main() -> None:
     """Write the pictures, each with few colours, so that they are small."""
     from playwright_chromium import launched, opened, settled, shown
 
-    from privet.server.demo_server import make_demo
     from privet.server.listening import ServerOptions, running_server
+    from privet.server.serve_command import make_demo
     from served import FAST, Served
 
     with tempfile.TemporaryDirectory() as folder:

@@ -27,7 +27,7 @@ from hostile_examples import ROWS, TOML
 
 from privet import survey
 from privet.cli import main
-from privet.server import structured_logs
+from privet.server import listening
 from privet.server.listening import PrivetServer
 
 SOAK = bool(os.environ.get("PRIVET_SOAK"))
@@ -274,7 +274,7 @@ def place(world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         run(server, started=lambda: (started(), server.stop()))
 
     monkeypatch.setattr(PrivetServer, "run", run_briefly)
-    monkeypatch.setattr(structured_logs, "log_to_stderr", lambda: None)
+    monkeypatch.setattr(listening, "log_to_stderr", lambda: None)
     return tmp_path
 
 

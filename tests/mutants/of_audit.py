@@ -60,12 +60,12 @@ MUTANTS: list[Mutant] = [
         ("bits[:, index]", "bits[:, 0]"),
     ),
     *of(
-        "audit.witness:_Ratio.learn",
+        "audit.blackbox:_Ratio.learn",
         "unit/audit/test_releases.py",
         ("values[often[seen[often] >= _SEEN]]", "values[:0]"),
     ),
     *of(
-        "audit.witness:_weights",
+        "audit.blackbox:_weights",
         "unit/audit/test_releases.py",
         (
             "np.linalg.solve(spread, scaled[0].mean(axis=0) - scaled[1].mean(axis=0))",
@@ -73,7 +73,7 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "audit.witness:_Rows.__call__",
+        "audit.blackbox:_Rows.__call__",
         "unit/audit/test_releases.py",
         ("np.where(self.known[at] == codes, self.table[at], 0.0)", "np.zeros(len(rows))"),
     ),
@@ -88,12 +88,12 @@ MUTANTS: list[Mutant] = [
         ("not self.returned and self.error is not None", "False"),
     ),
     *of(
-        "audit.witness:find_witness",
+        "audit.blackbox:find_witness",
         "unit/audit/test_releases.py",
         ("(False, True)", "(False,)"),
     ),
     *of(
-        "audit.witness:Witness.score",
+        "audit.blackbox:Witness.score",
         "unit/audit/test_releases.py",
         ("-found if self.flipped else found", "found"),
     ),

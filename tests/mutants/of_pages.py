@@ -24,8 +24,8 @@ MUTANTS = [
         PAGES,
         ("if not _NUMBER.fullmatch(value.strip()):\n    ...", "if False:\n    ..."),
     ),
-    *of("server.shared_questions:find_shared", PAGES, ("call.identity.name", "'ben'")),
-    *of("server.shared_questions:read_shared", PAGES, ("dict(asked.body)", "dict(call.body)")),
+    *of("server.saved_questions:find_shared", PAGES, ("call.identity.name", "'ben'")),
+    *of("server.saved_questions:read_shared", PAGES, ("dict(asked.body)", "dict(call.body)")),
     *of("server.pages.svg_charts:_bars", PAGES, ("escape(label)", "label")),
     *of(
         "server.pages.page_serving:asset",
@@ -42,13 +42,13 @@ MUTANTS = [
     *of("server.saved_questions:list_saved", PAGES, ("call.identity.name", "'ana'")),
     *of("server.saved_questions:forget_saved", PAGES, ("call.identity.name", "'ana'")),
     *of(
-        "server.pages.set_up_pages:_declared",
+        "server.pages.custodian_pages:_declared",
         PAGES,
         ("if not _NUMBER.fullmatch(low) or not _NUMBER.fullmatch(high):\n    ...", "if False:\n    ..."),
     ),
     *of("server.pages.page_serving:wants_page", PAGES, ("request.url.path.startswith('/v1/')", "False")),
-    *of("server.browser_login:CookieSigner.check_own_page", ATTACKS, ("origin != own", "False")),
-    *of("server.results_formats:_cell", ATTACKS, ("value.startswith(_FORMULA)", "False")),
+    *of("server.identity:CookieSigner.check_own_page", ATTACKS, ("origin != own", "False")),
+    *of("server.operations:_cell", ATTACKS, ("value.startswith(_FORMULA)", "False")),
     *of(
         "ledger.bookkeeping:Bookkeeping.remaining_after",
         AFTER,

@@ -290,9 +290,8 @@ def _audits(names: tuple[str, ...], samples: int | None, plot: Path | None, as_j
     from rich.console import Console
     from rich.progress import track
 
-    from privet.audit.registry import AUDITS
+    from privet.audit.registry import AUDITS, judge_all, look_at_bits
     from privet.audit.registry.end_to_end import DOUBLES
-    from privet.audit.running import judge_all, look_at_bits
 
     chosen = [entry for entry in AUDITS if not names or _named(entry.name, names)]
     _check(names, chosen, [entry.name for entry in AUDITS], "mechanism")
@@ -383,7 +382,7 @@ def _attacks(names: tuple[str, ...], as_json: bool) -> bool:
 
 
 def _broken(names: tuple[str, ...], as_json: bool) -> bool:
-    from privet.audit.broken import BROKEN
+    from privet.audit.attacks import BROKEN
 
     chosen = [one for one in BROKEN if not names or _named(one.name, names)]
     _check(names, [one.name for one in chosen], [one.name for one in BROKEN], "broken mechanism")

@@ -26,15 +26,11 @@ from privet.ledger import codec
 from privet.remote.catalog_codec import write_catalog
 
 from .admission import Admitted, NotStored, finding
-from .browser_login import SECONDS
 from .data_set import Desk
 from .http_call import ANYONE, EVERY_ROLE, HEADERS, ApiRoute, HttpCall, reply
-from .identity import NO_LOG_IN, Role
-from .job_queue import Job
-from .operations import OPERATIONS, Operation, plain
-from .own_replies import is_released, repeats
-from .results_formats import FORMATS, dump, read_format, render
-from .token_store import AskedQuestion, read_name
+from .identity import NO_LOG_IN, SECONDS, AskedQuestion, Role, read_name
+from .job_queue import Job, is_released, repeats
+from .operations import FORMATS, OPERATIONS, Operation, dump, plain, read_format, render
 
 ANALYST: frozenset[Role] = frozenset({"analyst"})
 DATASET = "/v1/datasets/{dataset}"
@@ -283,19 +279,25 @@ async def read_answer(call: HttpCall) -> Response:
     """Return an answer of the account's own, or how far it is; with ?wait=seconds, after waiting for it."""
     form = read_format(call.request.query_params.get("format"))
     seconds = min(float(call.number("wait", default=0, most=3600)), call.state.limits.wait)
-    identifier, account = call.request.path_params["answer"], call.identity.name
-    job = call.state.jobs.find(identifier, account)
+    job = await find_job(call)
     if job is None:
-        job = await to_thread.run_sync(_found_again, call, identifier, limiter=call.state.threads)
-        if job is None:
-            told = "the server stopped before this was answered; ask again: what was charged is not charged twice"
-            return reply({"id": identifier, "state": "interrupted", "message": told})
+        told = "the server stopped before this was answered; ask again: what was charged is not charged twice"
+        return reply({"id": call.request.path_params["answer"], "state": "interrupted", "message": told})
     if not job.over:
         await job.wait(seconds)
     if not job.over or job.error is not None or form == "json":
         return await to_thread.run_sync(_job_reply, call, job, limiter=call.state.threads)
     body = await to_thread.run_sync(render, job.result, job.asked.operation, form, limiter=call.state.threads)
     return Response(body, 200, HEADERS, media_type=FORMATS[form])
+
+
+async def find_job(call: HttpCall) -> Job | None:
+    """Return a question of the account's own with its outcome; None where it was never answered."""
+    identifier = call.request.path_params["answer"]
+    job = call.state.jobs.find(identifier, call.identity.name)
+    if job is None:
+        job = await to_thread.run_sync(_found_again, call, identifier, limiter=call.state.threads)
+    return job
 
 
 def _found_again(call: HttpCall, identifier: str) -> Job | None:

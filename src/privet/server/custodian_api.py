@@ -15,8 +15,7 @@ from privet.core.errors import BadParameter, RequestError, raise_alone
 
 from .analyst_api import budget_json, read_budget
 from .http_call import HEADERS, ApiRoute, HttpCall, reply
-from .identity import Role
-from .token_store import read_name
+from .identity import Role, read_name
 
 CUSTODIAN: frozenset[Role] = frozenset({"custodian"})
 BOTH: frozenset[Role] = frozenset({"custodian", "auditor"})

@@ -26,9 +26,8 @@ from privet.execution.request import read_views, utc_now
 from privet.query.sql.rewrites import read_schema
 from privet.session import Session
 
-from .admission import AdmissionLedger
+from .admission import AdmissionLedger, PacedLedger
 from .identity import Identity
-from .paced_ledger import PacedLedger
 
 _NAME = re.compile("[A-Za-z][A-Za-z0-9_-]{0,63}")
 _MOST_DESKS = 256

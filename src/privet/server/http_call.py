@@ -31,14 +31,10 @@ from privet.core.errors import (
     raise_alone,
 )
 
-from .browser_login import CookieSigner, LogIn
 from .data_set import DataSet, missing
-from .identity import ROLES, Identity, Role, unknown
-from .job_queue import JobQueue
-from .own_replies import OwnReplies
-from .results_formats import dump
-from .throttle import ServerLimits, Throttle
-from .token_store import TokenStore
+from .identity import ROLES, CookieSigner, Identity, LogIn, Role, TokenStore, unknown
+from .job_queue import JobQueue, OwnReplies, ServerLimits, Throttle
+from .operations import dump
 
 LOG = logging.getLogger("privet.server")
 

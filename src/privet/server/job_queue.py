@@ -1,7 +1,10 @@
-"""Questions that were admitted: read by a few workers, and handed over on a grid of time.
+"""Questions in flight: the rates and limits of a server, a few workers that read, and replies that are sent again.
 
 How long a question takes depends on the data, on the questions before it, and on nothing that its caller may learn. A
 caller sees an answer, or its failure, at a multiple of the time step since it was admitted, and nothing in between.
+
+A stored answer needs neither a plan nor the ledger, whose lock is held while charges become durable. What is kept is
+bounded by its size; what is not kept any more is planned and found in the ledger, as ever.
 """
 
 from __future__ import annotations
@@ -10,18 +13,70 @@ import asyncio
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
+from privet.answer import Answer
 from privet.core.errors import Busy, InvariantError, PrivetError, TooFast, bare
+from privet.planner.public_plan import PublicPlan
 
-from .paced_ledger import on_grid
-from .throttle import ServerLimits
-from .token_store import AskedQuestion
+from .admission import on_grid
+from .identity import AskedQuestion
+
+_MOST_CALLERS = 10_000
+
+
+@dataclass(frozen=True)
+class ServerLimits:
+    """What one server takes: none of these depends on data, and all may be told to anyone."""
+
+    body: int = 1_000_000
+    """Bytes of one request."""
+    body_seconds: float = 10
+    """Seconds in which the body of a request must arrive."""
+    queue: int = 200
+    """Questions of all accounts that are not answered yet."""
+    in_flight: int = 8
+    """Questions of one account that are not answered yet."""
+    rate: float = 50
+    """Requests of one account in a second, on average."""
+    burst: int = 100
+    """Requests of one account at once."""
+    unknown_rate: float = 5
+    """Requests in a second from one address that prove no identity."""
+    unknown_burst: int = 20
+    """Requests at once from one address that prove no identity."""
+    wait: float = 30
+    """The longest that a request may wait for an answer."""
+    time_step: float = 1
+    """Seconds of the time grid, where privet.toml sets none."""
+    kept: int = 1000
+    """Answers that stay in memory after they were handed over."""
+
+
+class Throttle:
+    """Token buckets, one for each caller. No caller is ever locked out: who waits may ask again."""
+
+    def __init__(self, rate: float, burst: int, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate, self._burst, self._clock = rate, burst, clock
+        self._lock = threading.Lock()
+        self._callers: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
+
+    def check(self, caller: Hashable) -> None:
+        """Count one request of a caller; raise `TooFast` where there were too many."""
+        now = self._clock()
+        with self._lock:
+            left, seen = self._callers.pop(caller, (float(self._burst), now))
+            left = min(float(self._burst), left + (now - seen) * self._rate)
+            self._callers[caller] = (max(0.0, left - 1), now)
+            if len(self._callers) > _MOST_CALLERS:
+                self._callers.popitem(last=False)
+        if left < 1:
+            raise TooFast("too many requests", retry_after=max(1, ceil((1 - left) / self._rate)))
 
 
 @dataclass(eq=False)
@@ -204,3 +259,53 @@ def _once(work: Callable[[], object]) -> Callable[[], None]:
             left.pop()()
 
     return call
+
+
+_MOST_BYTES = 64_000_000
+
+
+class OwnReplies:
+    """The replies of all accounts, each for its account and for the rights with which it was asked.
+
+    Guarantee: a reply is found by the account that was handed it, with the rights under which it was admitted, and by
+    no one else.
+    """
+
+    def __init__(self, most: int = _MOST_BYTES) -> None:
+        self._most, self._size = most, 0
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[str, str], tuple[Hashable, bytes]] = OrderedDict()
+
+    def find(self, account: str, identifier: str, rights: Hashable) -> bytes | None:
+        """Return the reply to an account's own question, if it is kept."""
+        with self._lock:
+            kept = self._kept.get((account, identifier))
+            if kept is None or kept[0] != rights:
+                return None
+            self._kept.move_to_end((account, identifier))
+            return kept[1]
+
+    def keep(self, account: str, identifier: str, rights: Hashable, reply: bytes) -> None:
+        """Keep a reply that was handed over; those that were not sent for the longest time make room."""
+        with self._lock:
+            before = self._kept.pop((account, identifier), None)
+            self._size -= 0 if before is None else len(before[1])
+            self._kept[account, identifier] = rights, reply
+            self._size += len(reply)
+            while self._size > self._most:
+                _, (_, dropped) = self._kept.popitem(last=False)
+                self._size -= len(dropped)
+
+
+def repeats(operation: str, body: Mapping[str, Any]) -> bool:
+    """Return whether asking again must give the same reply, whatever the ledger contains by then.
+
+    A question without a cost of its own costs a share of the budget, and one with a width may go on where it stopped.
+    """
+    stated = {name for name, value in body.items() if value is not None}
+    return operation == "ask" and bool(stated & {"epsilon", "rho"}) and not stated & {"within", "at_most"}
+
+
+def is_released(result: Any) -> bool:
+    """Return whether a result was made of what is stored for good: public tables are read each time."""
+    return isinstance(result, Answer) and not isinstance(result.plan, PublicPlan)

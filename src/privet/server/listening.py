@@ -1,35 +1,126 @@
-"""A server that listens: two applications in one process and one event loop, and an orderly stop.
+"""A server that listens: two applications in one process and one event loop, logs, and an orderly stop.
 
 On a stop no more questions are taken; what is being read finishes and is stored, and what only waited stays charged:
-asked again, it is read without another charge.
+asked again, it is read without another charge. Logs are lines of JSON: route, status, account, duration; no question,
+no answer, and no path as it was sent.
 """
 
 from __future__ import annotations
 
 import asyncio
+import datetime
 import ipaddress
+import json
+import logging
 import os
 import signal
+import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import uvicorn
+from anyio import to_thread
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
-from privet.core.errors import RequestError
+from privet.core.errors import NotFound, RequestError
 
-from .application import analyst_routes, custodian_routes, make_application
-from .browser_login import CookieSigner
+from .analyst_api import ANALYST_ROUTES, SHARED
+from .custodian_api import CUSTODIAN_ROUTES
 from .data_set import DataSet, open_data_sets
-from .http_call import ServerState
-from .job_queue import JobQueue
+from .http_call import ANYONE, ApiRoute, HttpCall, ServerState, failure, not_found, reply, serve
+from .identity import CookieSigner, TokenStore
+from .job_queue import JobQueue, ServerLimits
+from .openapi import describe_api
 from .pages.analyst_pages import ANALYST_PAGES
 from .pages.custodian_pages import CUSTODIAN_PAGES
-from .throttle import ServerLimits
-from .token_store import TokenStore
+from .pages.page_serving import ASSET_ROUTES, error_page, serve_page, wants_page, warm_pages
+from .saved_questions import SAVED_ROUTES, SHARE_ROUTES
+
+
+class JsonLines(logging.Formatter):
+    """Writes what a record tells in its `told`, and its level and name. A traceback is reduced to its kind."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        when = datetime.datetime.fromtimestamp(record.created, datetime.UTC).isoformat(timespec="milliseconds")
+        line = {"time": when, "level": record.levelname.lower(), "name": record.name}
+        told = getattr(record, "told", None)
+        if told is not None:
+            line |= {"event": str(record.msg), **told}
+        elif record.name.startswith("uvicorn"):
+            line["event"] = "listener"  # its texts may quote what a caller sent
+        else:
+            line["event"] = "note"
+        if record.exc_info and record.exc_info[0] is not None:
+            line["error"] = record.exc_info[0].__name__  # its text may quote a row
+        return json.dumps(line)
+
+
+def log_to_stderr() -> None:
+    """Send the server's logs to standard error, a line of JSON for each request."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    for name in ("privet.server", "uvicorn.error"):
+        logger = logging.getLogger(name)
+        logger.handlers[:] = [handler]
+        logger.setLevel(logging.INFO)
+        logger.propagate = False
+
+
+def _with_description(routes: tuple[ApiRoute, ...]) -> tuple[ApiRoute, ...]:
+    def described(call: HttpCall) -> Response:
+        """Return the OpenAPI description of this listener."""
+        return reply(describe_api(every))
+
+    every = (
+        *routes,
+        ApiRoute("GET", "/v1/openapi.json", ANYONE, described, "This description.", returns="Description"),
+    )
+    return every
+
+
+def analyst_routes() -> tuple[ApiRoute, ...]:
+    """Return the route table of the analysts' listener."""
+    return _with_description((*SHARED, *ANALYST_ROUTES, *SHARE_ROUTES, *SAVED_ROUTES))
+
+
+def custodian_routes() -> tuple[ApiRoute, ...]:
+    """Return the route table of the custodian's listener."""
+    return _with_description((*SHARED, *CUSTODIAN_ROUTES))
+
+
+def _missing(state: ServerState) -> Any:
+    async def missing(request: Request, error: Exception) -> Response:
+        if not wants_page(request):
+            return failure(not_found())
+        wrong = NotFound("there is no such page; the address may be mistyped, or the page may have moved")
+        return await to_thread.run_sync(error_page, request, state, wrong, limiter=state.threads)
+
+    return missing
+
+
+async def _wrong_method(request: Request, error: Exception) -> Response:
+    return failure(not_found("no such method"))
+
+
+def make_application(routes: Iterable[ApiRoute], state: ServerState, pages: Iterable[ApiRoute] = ()) -> Starlette:
+    """Return the application of a route table, and of a table of pages."""
+    handlers: dict[Any, Any] = {404: _missing(state), 405: _wrong_method}
+    listed = [Route(one.path, serve(one, state), methods=[one.method]) for one in routes]
+    listed += [Route(one.path, serve_page(one, state), methods=[one.method]) for one in pages]
+    listed += ASSET_ROUTES
+    Thread(target=warm_pages, name="privet-warm", daemon=True).start()
+    application = Starlette(routes=listed, exception_handlers=handlers)
+    application.router.redirect_slashes = False
+    return application
+
 
 ACCOUNTS = "privet.accounts"
 COOKIE_KEY = "privet.cookie-key"

@@ -13,6 +13,31 @@ from privet.core.errors import RequestError, raise_alone
 
 from .whole_numbers import WholeRange
 
+PEOPLE = {"alice": "analyst", "carol": "custodian", "otto": "auditor"}
+
+_ANALYST = """
+[analysts.alice]
+epsilon = 2
+delta = 1e-7
+"""
+
+
+def make_demo(folder: Path) -> tuple[Path, dict[str, str]]:
+    """Return the privet.toml of a made-up hospital in a folder, and a token for each of three accounts."""
+    from privet.demo.hospital import make_hospital
+
+    from .identity import TokenStore
+    from .listening import ACCOUNTS
+
+    config = make_hospital(folder)
+    config.write_text(config.read_text(encoding="utf-8") + _ANALYST, encoding="utf-8")
+    accounts = TokenStore(folder / ACCOUNTS)
+    try:
+        tokens = {f"{name} ({role})": accounts.add(name, role)[0] for name, role in PEOPLE.items()}
+    finally:
+        accounts.close()
+    return config, tokens
+
 
 def _named(given: tuple[str, ...]) -> dict[str, Path]:
     """Return the files by the names of their data sets: NAME=PATH, or the name of the folder."""
@@ -63,16 +88,13 @@ def command(
       privet serve wards=a/privet.toml labs=b/privet.toml --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem
     """
     try:
-        from .listening import PrivetServer, ServerOptions
-        from .structured_logs import log_to_stderr
+        from .listening import PrivetServer, ServerOptions, log_to_stderr
     except ImportError:
         raise_alone(RequestError('the server needs more packages: python -m pip install "privet[server]"'))
     folder = None
     tokens: dict[str, str] = {}
     try:
         if demo:
-            from .demo_server import make_demo
-
             folder = Path(tempfile.mkdtemp(prefix="privet-demo-"))
             click.echo("making up a hospital of a million rows ...", err=True)
             config, tokens = make_demo(folder)

@@ -15,9 +15,7 @@ from privet.config.reading import read_config
 from privet.config.sessions import open_ledger
 from privet.core.errors import BadParameter, RequestError, UnknownName
 
-from .browser_login import rotate_key
-from .identity import ROLES
-from .token_store import TokenFacts, TokenStore
+from .identity import ROLES, TokenFacts, TokenStore, rotate_key
 from .whole_numbers import WholeRange
 
 ACTOR = "command line"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from privet.audit.registry import AUDITS
+from privet.audit.registry import AUDITS, judge_all, look_at_bits
 from privet.audit.registry.end_to_end import DOUBLES
-from privet.audit.running import judge_all, look_at_bits
 
 CHOSEN = [
     entry for entry in AUDITS if entry.name.startswith(("Randomized", "Keys, optimal", "Finite", "Quantile, least"))

@@ -15,7 +15,7 @@ from privet.cli import main
 from privet.config.reading import read_config
 from privet.config.sessions import existing_ledger
 from privet.core.errors import BadParameter, NotFound, RequestError
-from privet.server.token_store import PREFIX, TokenStore, utc
+from privet.server.identity import PREFIX, TokenStore, utc
 from served import write_world
 
 

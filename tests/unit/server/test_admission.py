@@ -14,8 +14,8 @@ import pytest
 from privet.core.errors import InvariantError, RequestError, TooFast
 from privet.core.event import Receipt
 from privet.server.admission import AdmissionLedger, Admitted, NotStored, finding
+from privet.server.job_queue import Throttle
 from privet.server.listening import ServerOptions
-from privet.server.throttle import Throttle
 from served import COUNT, FAST, Served, served
 
 

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from privet.server.api_schemas import COMPONENTS, FIELDS
-from privet.server.application import analyst_routes, custodian_routes
 from privet.server.http_call import ApiRoute
-from privet.server.openapi import describe_api
+from privet.server.listening import analyst_routes, custodian_routes
+from privet.server.openapi import COMPONENTS, FIELDS, describe_api
 from served import COUNT, Served, served
 
 TYPES: dict[str, Any] = {"object": dict, "array": list, "string": str, "integer": int, "number": (int, float)}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from privet.core.budget import Approximate
-from privet.server.own_replies import OwnReplies, repeats
+from privet.server.job_queue import OwnReplies, repeats
 from served import Served, served
 
 

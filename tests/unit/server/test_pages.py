@@ -18,12 +18,10 @@ from privet import study
 from privet.config import read_config
 from privet.server.pages import custodian_pages
 from privet.server.pages.analyst_pages import ANALYST_PAGES
-from privet.server.pages.custodian_pages import CUSTODIAN_PAGES
+from privet.server.pages.custodian_pages import CUSTODIAN_PAGES, draft_of, read_schema_text
 from privet.server.pages.explore_pages import _fit_facts
 from privet.server.pages.page_serving import HERE, asset_address, assets
-from privet.server.pages.question_builder import BuiltQuestion, built_sql, read_sql
-from privet.server.pages.question_words import TESTS
-from privet.server.pages.set_up_pages import draft_of, read_schema_text
+from privet.server.pages.question_builder import TESTS, BuiltQuestion, built_sql, read_sql
 from privet.server.pages.spending import _drawn
 from privet.server.pages.svg_charts import ChartPoint, draw_chart, ticks
 from served import COUNT, DECLARED, Served, served, write_world

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from privet.server.application import analyst_routes, custodian_routes
 from privet.server.http_call import ApiRoute
+from privet.server.listening import analyst_routes, custodian_routes
 from served import PEOPLE, Served, served
 
 LISTENERS = {False: analyst_routes(), True: custodian_routes()}

@@ -15,22 +15,19 @@ from privet.core.division import Touched
 from privet.core.errors import BadParameter, NotFound, PrivetError, RequestError, raise_alone
 from privet.execution.request import asked_at
 from privet.planner.plan import Plan
-from privet.server.analyst_api import ANALYST, _left, _moment
+from privet.server.analyst_api import ANALYST, _left, _moment, find_job
 from privet.server.http_call import ANYONE, ApiRoute, HttpCall
+from privet.server.identity import AskedQuestion
 from privet.server.job_queue import Job
 from privet.server.operations import OPERATIONS
-from privet.server.shared_questions import find_shared
-from privet.server.token_store import AskedQuestion
+from privet.server.saved_questions import find_shared
 from privet.session import Session
 
-from .answer_values import find_job, series_point, table_rows
 from .explore_pages import EXPLORE_PAGES, result_page
-from .invented_values import SIZES, invented_pictures
 from .page_serving import fragment, page
-from .question_builder import AGGREGATES, COMPARISONS, BuiltQuestion, built_sql, read_form, read_sql
-from .question_words import question_words
+from .question_builder import AGGREGATES, COMPARISONS, BuiltQuestion, built_sql, question_words, read_form, read_sql
 from .spending import charge_facts
-from .svg_charts import MOST_BARS, draw_chart, is_line
+from .svg_charts import MOST_BARS, SIZES, draw_chart, invented_pictures, is_line, series_point, table_rows
 
 _LEAST = 0.001
 
@@ -349,7 +346,7 @@ async def plot_picture(call: HttpCall) -> Response:
 
 async def certificate_file(call: HttpCall) -> Response:
     """Return the certificate of an answer as a file."""
-    from privet.server.results_formats import dump
+    from privet.server.operations import dump
 
     answer = await _own_answer(call)
     return _download(dump(answer.certificate()), "application/json", "certificate.json")
@@ -357,7 +354,7 @@ async def certificate_file(call: HttpCall) -> Response:
 
 async def answer_file(call: HttpCall) -> Response:
     """Return an answer as a file: CSV, Arrow or JSON."""
-    from privet.server.results_formats import FORMATS, read_format, render
+    from privet.server.operations import FORMATS, read_format, render
 
     form = read_format(call.request.path_params["format"])
     answer = await _own_answer(call)

@@ -21,15 +21,14 @@ from privet.execution.run_choice import ChosenOption
 from privet.inference.finding import Finding
 from privet.results.released_counts import CountTable, Marginals
 from privet.results.released_ranges import Ranges
-from privet.server.analyst_api import ANALYST
+from privet.server.analyst_api import ANALYST, find_job
 from privet.server.http_call import ApiRoute, HttpCall
 from privet.study.regression_table import Regression
 
-from .answer_values import find_job, series_point, table_rows
 from .page_serving import fragment
 from .page_serving import page as whole_page
-from .question_words import TESTS
-from .svg_charts import ChartPoint, draw_chart, place_of
+from .question_builder import TESTS
+from .svg_charts import ChartPoint, draw_chart, place_of, series_point, table_rows
 
 _BARS = 40
 _FEW = 50

@@ -1,16 +1,28 @@
-"""Plots of released numbers as SVG: bars with error bars for groups, a line with a band along numbers and dates.
+"""How pages show numbers: cells with intervals, plots as SVG, and invented values for an answer that is not asked yet.
 
-Colours and fonts come from the page's style sheet by class, as the pages allow no styles of their own. Text is escaped.
+Bars with error bars are for groups, a line with a band for numbers and dates. Colours and fonts come from the page's
+style sheet by class, as the pages allow no styles of their own. Text is escaped. The widths and groups of an answer
+that is not asked yet come from the plan. Its values are made up, from hashes of the groups' names, and tell nothing of
+the data; every place that shows them labels them so.
 """
 
 from __future__ import annotations
 
 import datetime
+import itertools
 import math
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
+
+from privet.answer import Series
+from privet.display import figures, labels
+from privet.planner.groupings import levels_in
+from privet.planner.plan import Plan
+from privet.planner.widths import Width, widths
+from privet.results.output_columns import output_columns
 
 MOST_BARS = 60
 _WIDTH, _BAR, _GAP, _TOP, _BOTTOM, _RIGHT = 480, 18, 8, 8, 26, 14
@@ -202,3 +214,95 @@ def draw_lines(lines: Mapping[str, Sequence[ChartPoint]], *, title: str) -> str:
         parts.append(f'<text x="{left + 34}" y="{y}">{escape(name if len(name) <= 48 else name[:47] + "…")}</text>')
     parts.append(f'<line class="axis" x1="{left}" x2="{_WIDTH - _RIGHT}" y1="{foot}" y2="{foot}"/></svg>')
     return "".join(parts)
+
+
+def table_rows(columns: tuple[Series, ...], confidence: float) -> list[list[dict[str, Any]]]:
+    """Return the rows of a table: each cell's text, its interval if it has one, and what it is sorted by.
+
+    Numbers are rounded as in a shell: an error to two digits, and upwards; a value as finely as its error.
+    """
+    shown = [column_cells(one, confidence) for one in columns]
+    return [list(row) for row in zip(*shown, strict=True)]
+
+
+def column_cells(series: Series, confidence: float) -> list[dict[str, Any]]:
+    """Return the cells of one column."""
+    keys = series.low is None or series.high is None
+    texts, bars = (labels(series).cells, ()) if keys else (one.cells for one in figures(series, confidence))
+    cells = []
+    for row, value in enumerate(series.values):
+        bar = bars[row] if bars else ""
+        text = str(texts[row]).removeprefix(series.mark).strip() if bars else texts[row]
+        cells.append({"text": text, "error": bar, "sort": "" if value is None else value})
+    return cells
+
+
+def series_point(series: Series, keys: list[Series], row: int) -> ChartPoint | None:
+    """Return a number of a column as a point of a plot; None where there is none."""
+    value = series.values[row]
+    if not isinstance(value, (int, float)) or series.low is None or series.high is None:
+        return None
+    label = " · ".join("NULL" if one.values[row] is None else str(one.values[row]) for one in keys) or "all rows"
+    low, high = series.low[row], series.high[row]
+    place = place_of(keys[0].values[row]) if len(keys) == 1 else None
+    return ChartPoint(label, float(value), float(low), float(high), place)
+
+
+MOST_GROUPS = 24
+SIZES = (100, 1_000, 10_000, 100_000)
+_NAMES = ("group A", "group B", "group C", "group D")
+
+
+@dataclass(frozen=True)
+class InventedPicture:
+    """A column of an answer, how wide its intervals will be in words, and a picture on invented values."""
+
+    column: str
+    width: str
+    picture: str
+
+
+def invented_pictures(plan: Plan, *, size: int) -> tuple[InventedPicture, ...]:
+    """Return each noisy column with its planned width, drawn on invented groups of about `size` rows."""
+    shown = {one.name: one.kind for one in output_columns(plan)}
+    found = []
+    seen = set()
+    for _, part in levels_in(plan):
+        for width in widths(part):
+            if width.column in seen or width.note == "without noise" or shown.get(width.column) == "text":
+                continue
+            seen.add(width.column)
+            half = _half(width, size)
+            picture = "" if half is None else _drawn(plan, width, half, size)
+            found.append(InventedPicture(width.column, width.words(), picture))
+    return tuple(found)
+
+
+def _half(width: Width, size: int) -> float | None:
+    if width.half_width is not None:
+        return width.half_width
+    return min(width.at, key=lambda pair: abs(pair[0] - size))[1] if width.at else None
+
+
+def _drawn(plan: Plan, width: Width, half: float, size: int) -> str:
+    """Return a picture: counts near the size of a group; other columns a few widths tall, as their scale is unknown."""
+    scale = float(size) if width.half_width is not None and not width.at else max(12 * half, 1e-9)
+    points = []
+    for key in _groups(plan):
+        label = " · ".join("none" if one is None else str(one) for one in key) or "all rows"
+        made = scale * (0.55 + 0.45 * (zlib.crc32(f"{width.column} {label}".encode()) % 1000) / 1000)
+        place = place_of(key[0]) if len(key) == 1 else None
+        points.append(ChartPoint(label, made, made - half, made + half, place))
+    return draw_chart(points, title=width.column, invented=True)
+
+
+def _groups(plan: Plan) -> Sequence[tuple[Any, ...]]:
+    """Return some groups that the answer may have: the declared ones, or made-up names where they are found."""
+    if not plan.passes or not plan.query.keys:
+        return [()]
+    try:
+        keys = [plan.groups[place] for place in plan.key_places]
+    except (ValueError, IndexError):  # groups of several levels are not those of one pass
+        return [(name,) for name in _NAMES]
+    values = [one.values if one.values is not None else _NAMES for one in keys]
+    return list(itertools.islice(itertools.product(*values), MOST_GROUPS if len(values) > 1 else 400))
