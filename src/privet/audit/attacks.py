@@ -31,7 +31,7 @@ from .unsafe import careless_sparse, coins, float_gaussian, float_laplace, float
 if TYPE_CHECKING:
     from privet.core.event import Floats
 
-__all__ = ["ATTACKS", "Outcome"]
+__all__ = ["ATTACKS", "BROKEN", "Broken", "Outcome"]
 
 
 # What an attack did: against a careless program, and against Privet.

@@ -1,8 +1,8 @@
 """Questions that an account keeps under names of its own, or shows to another account. Saving is free.
 
 Saving reads nothing. What is shared is the question, not its numbers. The reader's plan is made, checked against the
-reader's tables and charged like any other, to the own cap alone; the ledger returns the stored numbers. A share is there
-for its reader alone.
+reader's tables and charged like any other, to the own cap alone; the ledger returns the stored numbers. A share is
+there for its reader alone.
 """
 
 from __future__ import annotations

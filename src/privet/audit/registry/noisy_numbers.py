@@ -1,4 +1,4 @@
-"""Audits of noise on numbers: fixed scales, scales that depend on the data, single people, estimates that follow data."""
+"""Audits of noise on numbers: fixed scales, scales that depend on data, single people, estimates that follow data."""
 
 from __future__ import annotations
 
