@@ -376,8 +376,14 @@ def link_tree(clean: Path, target: Path) -> None:
 
 
 def environment(source: Path) -> dict[str, str]:
-    """Return what makes `import privet` find the copy, also in processes that tests start, and leave nothing behind."""
+    """Return what makes `import privet` find the copy, also in processes that tests start, and leave nothing behind.
+
+    Temporary folders are beside the copy: a mutant of what removes its own may remove the folder that all share.
+    """
+    folder = source.with_name("temporary")
+    folder.mkdir(exist_ok=True)
     return {
+        "TMPDIR": str(folder),
         "PYTHONPATH": str(source),
         "PYTHONDONTWRITEBYTECODE": "1",
         "HYPOTHESIS_STORAGE_DIRECTORY": str(source / "examples"),

@@ -15,6 +15,7 @@ import math
 import os
 import signal
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -128,6 +129,7 @@ def obey(order: dict[str, Any]) -> int:
     sys.stdin = open(0, closefd=False)  # noqa: SIM115
     os.chdir(order["root"])
     os.environ.update(order["environment"])
+    tempfile.tempdir = None  # it is looked up again: each mutant has a folder of its own
     here = str(Path(__file__).parent)
     sys.path[:] = [order["root"], order["source"], *(entry for entry in sys.path if entry not in (here, ""))]
     sys.dont_write_bytecode = not order["keep"]

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -204,6 +205,20 @@ def test_what_is_remembered_changes_no_verdict(text: str, project: Path, capfd: 
     file.write_text(text)
     assert runner.run([*KILLED, *SURVIVES], project, workers=1) == 1
     assert "1 of 2 mutants killed in" in capfd.readouterr().out
+
+
+def test_each_mutant_has_a_folder_of_its_own_for_temporary_files(project: Path) -> None:
+    named = project / "named"
+    with open(project / "tests" / "test_double.py", "a") as file:
+        file.write(
+            f"\n\ndef test_folder():\n    import tempfile\n\n    with open({str(named)!r}, 'a') as file:\n"
+            "        print(tempfile.gettempdir(), file=file)\n"
+        )
+    assert runner.run([*IN_PROCESS, *SURVIVES], project, workers=1) == 1
+    folders = set(named.read_text().split())
+    assert len(folders) >= 2
+    assert tempfile.gettempdir() not in folders
+    assert not any(Path(folder).exists() for folder in folders)
 
 
 def test_mutants_left_out_for_time_are_counted_and_told(project: Path, capfd: pytest.CaptureFixture[str]) -> None:
