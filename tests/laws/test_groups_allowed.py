@@ -60,7 +60,7 @@ KEYS = {
     "level": category([1, 2, 5]),
     "day": date(datetime.date(2024, 1, 29), datetime.date(2024, 2, 3)),
 }
-OTHERS = {"pay": number(0, 100), "note": text(nullable=True), "when": timestamp()}
+OTHERS = {"pay": number(0, 100), "note": text(nullable=True), "when": timestamp(), "paid": boolean(nullable=True)}
 TABLE = Schema(unit=Rows(), columns={**KEYS, **OTHERS})
 
 
@@ -151,6 +151,9 @@ EVERY = {("a",), ("b",), ("ab",), (None,)}
         ("NOT (ward = 'a' AND note LIKE 'x%')", EVERY),
         ("(ward = 'a' AND note LIKE 'x%') IS NULL", EVERY),
         ("(ward = 'a' OR note LIKE 'x%') IS NULL", EVERY),
+        ("paid", EVERY),
+        ("ward = 'a' AND paid", {("a",)}),
+        ("ward = 'a' OR NULLIF(paid, pay > 3)", EVERY),
         ("bed IS NULL", EVERY),  # what is declared never to be NULL may be stored so
         ("level = 3", EVERY),  # between the ends of a category of whole numbers any may be stored
         ("ward IN ('a', 'b') AND level = 3", {("a",), ("b",)}),
