@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from privet import local
+import privet
 
 
-def _frequencies(kind: type[local.FrequencyOracle]) -> Callable[..., Callable[[], Any]]:
+def _frequencies(name: str) -> Callable[..., Callable[[], Any]]:
     def task(people: int, values: int, epsilon: float) -> Callable[[], Any]:
-        oracle = kind(values, epsilon=epsilon)
+        oracle = getattr(privet.local, name)(values, epsilon=epsilon)  # privet.local is loaded at its first use
         answers = np.arange(people) % values
         oracle.server().add(oracle.client.reports(answers[:100]))  # imports what is imported when it is used
 
@@ -28,10 +28,10 @@ def _frequencies(kind: type[local.FrequencyOracle]) -> Callable[..., Callable[[]
 
 
 LOCAL = {
-    "kary": _frequencies(local.KaryResponse),
-    "unary": _frequencies(local.OptimizedUnary),
-    "hashing": _frequencies(local.OptimizedHashing),
-    "fast_hashing": _frequencies(local.OptimizedHashing),
-    "hadamard": _frequencies(local.HadamardResponse),
-    "subset": _frequencies(local.SubsetSelection),
+    "kary": _frequencies("KaryResponse"),
+    "unary": _frequencies("OptimizedUnary"),
+    "hashing": _frequencies("OptimizedHashing"),
+    "fast_hashing": _frequencies("OptimizedHashing"),
+    "hadamard": _frequencies("HadamardResponse"),
+    "subset": _frequencies("SubsetSelection"),
 }
