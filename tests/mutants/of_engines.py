@@ -209,7 +209,10 @@ MUTANTS: list[Mutant] = [
     *of(
         "engines.duckdb.memory_limit:make_spill_folder",
         "adversarial/test_memory_limits.py",
-        ('tempfile.mkdtemp(prefix="privet-")', "tempfile.gettempdir()"),
+        (
+            'tempfile.mkdtemp(prefix="privet-")',
+            '[place := os.path.join(tempfile.gettempdir(), "all"), os.makedirs(place, exist_ok=True)][0]',
+        ),
     ),
     *of(
         "engines.duckdb.engine:DuckDB.__init__",

@@ -59,7 +59,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (package / name).mkdir(parents=True)
         (package / name / "__init__.py").write_text("")
     (package / "__init__.py").write_text("")
-    (package / "core" / "sensitivity.py").write_text("from privet.core.doubled import double\n")
+    (package / "core" / "unit.py").write_text("from privet.core.doubled import double\n")
     (package / "core" / "doubled.py").write_text(SUM)
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "test_double.py").write_text(TEST.format(seen=str(tmp_path / "seen")))
