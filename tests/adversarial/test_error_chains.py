@@ -20,8 +20,8 @@ from privet.core.scan import Scan, SealedSums
 from privet.core.schema import Contribution, PublicTable, Table, integer, number, text, timestamp
 from privet.core.unit import Person, Rows
 from privet.engines.duckdb.engine import DuckDB
-from privet.engines.duckdb.inspection import columns_at, inspect
 from privet.engines.duckdb.sources import DatabaseTable
+from privet.engines.inspection import columns_at, inspect
 from privet.ledger.memory import MemoryLedger
 from privet.ledger.sqlite.store import SqliteLedger
 

@@ -31,8 +31,8 @@ from privet.core.errors import BudgetExceeded
 from privet.core.schema import Table, integer
 from privet.core.unit import Rows
 from privet.ledger.entries import Answered, Charged, write_time
-from privet.ledger.limits import utc_now
 from privet.ledger.sqlite.store import SqliteLedger
+from privet.ledger.state import utc_now
 from privet.session import Session
 
 ASKERS = 4

@@ -21,8 +21,7 @@ from privet.core.errors import BadParameter, EngineError, RequestError
 from privet.core.relation import ColumnRef
 from privet.core.scan import Discovery, GroupKey, Norm, Scan, Sum
 from privet.core.unit import Person
-from privet.engines.duckdb.engine import DuckDB
-from privet.engines.duckdb.memory_limit import LEAST_MEMORY, read_memory_limit
+from privet.engines.duckdb.engine import LEAST_MEMORY, DuckDB, read_memory_limit
 
 SECRET = "Mallory-7d1f"
 COLUMNS = {"who": privet.integer(), "city": privet.text(), "pay": privet.number(0, 10)}

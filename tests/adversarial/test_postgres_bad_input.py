@@ -213,7 +213,7 @@ UNSOUND = {
 
 @pytest.mark.parametrize("case", UNSOUND)
 def test_what_is_not_sound_is_refused_and_named_at_check(world, case):
-    from privet.engines.postgres.custodian_look import inspect_tables
+    from privet.engines.inspection import inspect_tables
 
     statements, message = UNSOUND[case]
     world.run("CREATE SCHEMA odd", f"GRANT USAGE ON SCHEMA odd TO {READER}")

@@ -20,7 +20,7 @@ from privet.core.budget import Pure
 from privet.core.errors import BudgetExceeded, LedgerError
 from privet.ledger.history import Row
 from privet.ledger.postgres import PostgresLedger
-from privet.ledger.postgres.postgres_store import PostgresStore, Unreachable
+from privet.ledger.postgres.postgres_ledger import PostgresStore, Unreachable
 
 TENTH = PureEvent(Fraction(1, 10))
 
@@ -200,7 +200,7 @@ def terminate(ledger: PostgresLedger) -> None:
 
 
 def test_a_connection_that_is_lost_in_the_middle_of_a_charge_charges_nothing(ledger_address: Callable[[], str]) -> None:
-    from privet.ledger.limits import utc_now
+    from privet.ledger.state import utc_now
 
     acts: list[Callable[[], None]] = []
 

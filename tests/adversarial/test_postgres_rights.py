@@ -13,7 +13,7 @@ from privet.accounting.events import PureEvent
 from privet.core.budget import Pure
 from privet.core.errors import LedgerError
 from privet.ledger.postgres import PostgresLedger
-from privet.ledger.postgres.postgres_store import Found, check_server, lock_id
+from privet.ledger.postgres.postgres_ledger import Found, check_server, lock_id
 
 TENTH = PureEvent(Fraction(1, 10))
 

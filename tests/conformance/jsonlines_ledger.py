@@ -15,7 +15,7 @@ from typing import Any
 
 from privet.ledger.bookkeeping import Bookkeeping, begin_ledger
 from privet.ledger.history import RULE_KINDS, Row
-from privet.ledger.limits import KEYS_SHARE, make_rules, utc_now
+from privet.ledger.state import KEYS_SHARE, make_rules, utc_now
 
 
 class JsonLinesLedger(Bookkeeping):

@@ -25,11 +25,11 @@ from privet.core.errors import LedgerError, Unsupported
 from privet.core.ports import Ledger, LedgerAdmin
 from privet.ledger.bookkeeping import Bookkeeping
 from privet.ledger.history import Row, StoredHistory, verify_rows, write_cache
-from privet.ledger.limits import utc_now
 from privet.ledger.memory import MemoryLedger, MemoryStore
 from privet.ledger.postgres import PostgresLedger
-from privet.ledger.postgres.postgres_store import PostgresStore
+from privet.ledger.postgres.postgres_ledger import PostgresStore
 from privet.ledger.sqlite import SqliteLedger
+from privet.ledger.state import utc_now
 
 sys.path.insert(0, str(Path(__file__).parent))
 

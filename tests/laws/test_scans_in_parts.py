@@ -32,9 +32,7 @@ from privet.core.scan import (
 )
 from privet.core.unit import Person, Rows, Window
 from privet.engines.duckdb import engine as engines
-from privet.engines.duckdb.engine import DuckDB
-from privet.engines.duckdb.memory_limit import BYTES_PER_ROW, MOST_PARTS, parts_for
-from privet.engines.scan_sql.unit_parts import added, divides
+from privet.engines.duckdb.engine import BYTES_PER_ROW, MOST_PARTS, DuckDB, added, divides, parts_for
 from privet.testing import arrow_tables, check_engine
 
 pa = pytest.importorskip("pyarrow")

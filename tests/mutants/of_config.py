@@ -269,11 +269,11 @@ MUTANTS: list[Mutant] = [
         ("math.ceil", "math.floor"),
     ),
     *of(
-        "engines.duckdb.inspection:_counted",
+        "engines.inspection:_counted",
         "unit/config/test_checking.py",
         ("count > schema.rows", "count > 2 * schema.rows"),
         ("count != schema.units", "count > schema.units"),
-        ("units > schema.units", "False"),
+        ("units_in(physical(schema)[schema.unit.column]) > schema.units", "False"),
     ),
     *of(
         "engines.duckdb.sources:_whole",

@@ -170,7 +170,7 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "engines.scan_sql.unit_parts:added",
+        "engines.duckdb.engine:added",
         "laws/test_scans_in_parts.py",
         ("tuple(map(add, sums[group], given)) if group in sums else given", "given"),
         (
@@ -179,7 +179,7 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "engines.scan_sql.unit_parts:divides",
+        "engines.duckdb.engine:divides",
         "laws/test_scans_in_parts.py",
         ("isinstance(scan.bounding, (Norm, Truncate, Largest))", "True"),
         ("scan.places is None", "True"),
@@ -202,12 +202,12 @@ MUTANTS: list[Mutant] = [
         ("schema.rows for schema in private", "2 * schema.rows for schema in private"),
     ),
     *of(
-        "engines.duckdb.memory_limit:parts_for",
+        "engines.duckdb.engine:parts_for",
         "laws/test_scans_in_parts.py",
         ("rows < DEFAULT_ROWS", "True"),
     ),
     *of(
-        "engines.duckdb.memory_limit:make_spill_folder",
+        "engines.duckdb.engine:make_spill_folder",
         "adversarial/test_memory_limits.py",
         (
             'tempfile.mkdtemp(prefix="privet-")',

@@ -86,18 +86,18 @@ MUTANTS: list[Mutant] = [
         ("product(self.of(join.left), self.of(join.right))", "[(self.of(join.left)[0], self.of(join.right)[0])]"),
     ),
     *of(
-        "engines.possible:",
+        "engines.duckdb.public:",
         _LAW,
         ('("true", "true", "true")', '("false", "true", "true")'),
     ),
     *of(
-        "engines.possible:_Conditions._truths",
+        "engines.duckdb.public:_Conditions._truths",
         _LAW,
         ("return false, true, null", "return true, false, null"),
         ('null, _any((true, false)), "false"', '"false", _any((true, false)), "false"'),
     ),
     *of(
-        "engines.possible:_Conditions._first",
+        "engines.duckdb.public:_Conditions._first",
         _LAW,
         ("n if null else passed", '"false"'),
     ),

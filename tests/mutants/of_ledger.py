@@ -21,30 +21,30 @@ BLOCKS = "unit/ledger/test_block_charges.py"
 
 MUTANTS: list[Mutant] = [
     *of(
-        "ledger.block_sums:DivisionSums.add",
+        "ledger.account:DivisionSums.add",
         BLOCKS,
         ("_pairs(touched.ranges)", "touched.ranges"),
         ("max(self.reach, touched.reach)", "self.reach"),
     ),
     *of(
-        "ledger.block_sums:_raise",
+        "ledger.account:_raise",
         BLOCKS,
         ("plus(value, amounts)", "amounts"),
         ("[(end, last)]", "[(end, nothing)]"),
     ),
     *of(
-        "ledger.block_sums:_largest_of",
+        "ledger.account:_largest_of",
         BLOCKS,
         ("not _inside(one[1], grown, starts)", "True"),
         ("range(start, min(end, start + kept))", "range(start, start + 1)"),
     ),
     *of(
-        "ledger.block_sums:DivisionSums.worst",
+        "ledger.account:DivisionSums.worst",
         BLOCKS,
         ('self.reach if self.members == "windows" else 1', "1"),
     ),
     *of(
-        "ledger.block_sums:BlockSums.worst",
+        "ledger.account:BlockSums.worst",
         BLOCKS,
         ("reduce(plus, found)", "_largest(found)"),
     ),
@@ -287,22 +287,22 @@ MUTANTS: list[Mutant] = [
         ("charge[0] != account", "False"),
     ),
     *of(
-        "ledger.limits:check_query",
+        "ledger.state:check_query",
         RULES,
         ("cost > cap", "False"),
     ),
     *of(
-        "ledger.limits:next_time",
+        "ledger.state:next_time",
         RULES,
         ("state.time - now > LARGEST_STEP_BACK", "False"),
     ),
     *of(
-        "ledger.limits:read_expiry",
+        "ledger.state:read_expiry",
         RULES,
         ('moment(expires, "expires")', "expires"),
     ),
     *of(
-        "ledger.limits:read_name",
+        "ledger.state:read_name",
         RULES,
         (
             "not isinstance(value, str) or not value.strip() or len(value) > _LONGEST_NAME or "
@@ -311,7 +311,7 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "ledger.limits:read_text",
+        "ledger.state:read_text",
         RULES,
         ("not isinstance(value, str) or _NO_CHARACTER.search(value)", "not isinstance(value, str)"),
     ),
@@ -683,7 +683,7 @@ MUTANTS: list[Mutant] = [
         ("not self._state.failures", "True"),
     ),
     *of(
-        "ledger.limits:check_rules",
+        "ledger.state:check_rules",
         FILES,
         (
             "make_cap(budget, rules.cap.keys_share).budget not in held",
@@ -692,7 +692,7 @@ MUTANTS: list[Mutant] = [
         ("limit != rules.per_query", "False"),
     ),
     *of(
-        "ledger.limits:check_account",
+        "ledger.state:check_account",
         FILES,
         ("cap not in (opened_with, now)", "False"),
     ),
@@ -778,11 +778,11 @@ MUTANTS: list[Mutant] = [
         ("found is not None and found != Progress(0, hashed)", "False"),
     ),
     *of(
-        "ledger.progress:after_step",
+        "ledger.state:after_step",
         "laws/test_replay.py",
         ("found is not None and found.over", "False"),
         ("found.opened == record.step", "True"),
         ("record.state == found.state", "True"),
     ),
-    *of("ledger.progress:write_steps", STEPS, ("not steps", "True")),
+    *of("ledger.state:write_steps", STEPS, ("not steps", "True")),
 ]

@@ -54,14 +54,14 @@ MUTANTS: list[Mutant] = [
         ("encryption_of(stated)", "encryption_of({})"),
     ),
     *of(
-        "engines.dialects.postgres_numbers:fits",
+        "engines.dialects.postgres_forms:fits",
         FUNCTIONS,
         (
             "f'{x} >= -9223372036854775808 AND {x} < 9223372036854775808'",
             "f'{x} >= -9223372036854775808 AND {x} <= 9223372036854775808'",
         ),
     ),
-    *of("engines.dialects.postgres_numbers:_middle", FUNCTIONS, ("_power(-500)", "_power(-600)")),
+    *of("engines.dialects.postgres_forms:_middle", FUNCTIONS, ("_power(-500)", "_power(-600)")),
     *of("engines.dialects.postgres_forms:_to_number", FUNCTIONS, ("several[0].kind == 'text'", "False")),
     *of(
         "engines.dialects.postgres:PostgresDialect.grid",

@@ -10,18 +10,18 @@ PLACES = "unit/ledger/test_postgres_ledger.py"
 
 MUTANTS: list[Mutant] = [
     *of(
-        "ledger.postgres.postgres_store:PostgresStore._begin",
+        "ledger.postgres.postgres_ledger:PostgresStore._begin",
         RIGHTS,
         ("if alone: ...", "if False: ..."),
     ),
     *of(
-        "ledger.postgres.postgres_store:PostgresStore._resolve",
+        "ledger.postgres.postgres_ledger:PostgresStore._resolve",
         FAULTS,
         ("if not landed: ...", "if False: ..."),
         ("landed = transaction.has(inserted)", "landed = False"),
     ),
     *of(
-        "ledger.postgres.postgres_store:check_server",
+        "ledger.postgres.postgres_ledger:check_server",
         RIGHTS,
         ("if value != 'on': ...", "if False: ..."),
         ("found.synchronous_commit != 'on'", "False"),
@@ -30,7 +30,7 @@ MUTANTS: list[Mutant] = [
         ("if found.standby: ...", "if False: ..."),
     ),
     *of(
-        "ledger.postgres.postgres_store:lock_id",
+        "ledger.postgres.postgres_ledger:lock_id",
         RIGHTS,
         ("f'privet ledger {ledger}'", "'privet ledger'"),
     ),
@@ -40,13 +40,13 @@ MUTANTS: list[Mutant] = [
         ("(row[0], row[1]) == (inserted.hash, inserted.transaction)", "row[0] == inserted.hash"),
     ),
     *of(
-        "ledger.postgres.ledger_tables:check_role",
+        "ledger.postgres.postgres_rows:check_role",
         RIGHTS,
         ("excess is None or excess[0] is not False", "False"),
         ("not allowed[0]", "False"),
     ),
     *of(
-        "ledger.postgres.ledger_tables:check_made",
+        "ledger.postgres.postgres_rows:check_made",
         RIGHTS,
         ("tables != _MADE", "False"),
         ("triggers != _guards(schema)", "False"),
@@ -85,7 +85,7 @@ MUTANTS: list[Mutant] = [
         ("rows.hash_at(1) is not None", "False"),
     ),
     *of(
-        "ledger.copies:copy_rows",
+        "ledger.admin:copy_rows",
         PLACES,
         ("target.keep(charge, text)", "pass"),
     ),

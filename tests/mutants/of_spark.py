@@ -71,13 +71,13 @@ MUTANTS: list[Mutant] = [
     ),
     *of("engines.spark.spark_engine:SparkEngine._run", SQL, ("self._failed = True", "pass")),
     *of(
-        "engines.duckdb.lakes:_verify_deletes",
+        "engines.duckdb.sources:_verify_deletes",
         "unit/engines/test_lakes.py",
         ('one.file_format.value == "PARQUET"', "True"),
         ("known = False", "known = True"),
     ),
     *of(
-        "engines.duckdb.lakes:verify_plain_files",
+        "engines.duckdb.sources:verify_plain_files",
         "unit/engines/test_lakes.py",
         ('(folder / "_delta_log").is_dir()', "False"),
         ('any((folder / "metadata").glob("*.metadata.json"))', "False"),

@@ -19,8 +19,8 @@ from privet.core.scan import GroupKey, Norm, Scan, Sum
 from privet.core.schema import Contribution, Table
 from privet.core.unit import Person
 from privet.engines.duckdb.engine import DuckDB
-from privet.engines.duckdb.inspection import inspect
-from privet.engines.duckdb.lakes import DeltaTable, IcebergTable
+from privet.engines.duckdb.sources import DeltaTable, IcebergTable
+from privet.engines.inspection import inspect
 
 COLUMNS = {"who": schema.integer(), "city": schema.category(["a", "b"])}
 

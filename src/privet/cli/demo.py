@@ -163,7 +163,7 @@ def _made(place: Path, engine: str, url: str | None, *, keep: bool) -> Iterator[
         return
     if url is None:
         raise RequestError("--engine postgres needs --url, such as postgresql://postgres@localhost/postgres")
-    from privet.demo.hospital_server import hospital_in_server
+    from privet.demo.hospital import hospital_in_server
 
     with hospital_in_server(place, url, keep=keep) as declared:
         yield declared

@@ -19,9 +19,8 @@ from privet.config.problems import nearest
 from privet.config.tables import budget_from_spec, column_from_spec, contribution_from_spec
 from privet.core.errors import RequestError
 from privet.display import printable
-from privet.engines.duckdb.inspection import columns_at, kinds_of_values
 from privet.engines.duckdb.sources import SUPPORTED, paths_at
-from privet.engines.postgres.custodian_look import columns_in
+from privet.engines.inspection import columns_at, columns_in, kinds_of_values
 from privet.engines.postgres.reader_address import Postgres, has_password
 from privet.engines.postgres.stored_tables import PostgresTable
 

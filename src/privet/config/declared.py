@@ -23,7 +23,7 @@ from privet.engines.duckdb.sources import SUPPORTED
 from privet.engines.postgres.reader_address import WORK_MEM
 from privet.engines.spark.cluster import read_remote
 from privet.ledger.entries import Time
-from privet.ledger.limits import KEYS_SHARE
+from privet.ledger.state import KEYS_SHARE
 
 # Single values as privet.toml writes them: text, whole numbers, exact numbers, times, paths.
 

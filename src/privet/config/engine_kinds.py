@@ -14,14 +14,12 @@ from privet.core.schema import Table
 from privet.engines.dialects.postgres import POSTGRES
 from privet.engines.dialects.spark import SPARK
 from privet.engines.duckdb.engine import DuckDB
-from privet.engines.duckdb.inspection import Inspected, inspect
-from privet.engines.postgres.custodian_look import inspect_tables
+from privet.engines.inspection import Inspected, inspect, inspect_frames, inspect_tables
 from privet.engines.postgres.reader_address import SCANS, Postgres
 from privet.engines.scan_sql.dialect import Dialect
 from privet.engines.scan_sql.row_values import Excess
 from privet.engines.scan_sql.statement import write_scan
 from privet.engines.spark.cluster import Spark
-from privet.engines.spark.spark_inspection import inspect_frames
 
 from .declared import Config, EngineLimits
 

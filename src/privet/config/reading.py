@@ -16,13 +16,13 @@ from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import BadParameter, RequestError, raise_alone
 from privet.core.given import alike
 from privet.core.numbers import positive, read_seconds, whole
-from privet.engines.duckdb.memory_limit import read_memory_limit
+from privet.engines.duckdb.engine import read_memory_limit
 from privet.engines.postgres.reader_address import has_password, read_work_mem
 from privet.engines.spark.cluster import read_remote
 from privet.execution.pace import read_step
 from privet.ledger.codec import read_head
-from privet.ledger.limits import KEYS_SHARE
 from privet.ledger.postgres.server_address import read_address
+from privet.ledger.state import KEYS_SHARE
 from privet.query.sql.rewrites import read_schema
 
 from .declared import Analyst, Config, EngineLimits, LedgerPlace, Rules, above_zero, instant, part, path_in

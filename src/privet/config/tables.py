@@ -25,8 +25,7 @@ from privet.core.schema import (
     followed,
 )
 from privet.core.unit import Link, Neighbors, Person, Rows, Unit, Window, unit_columns
-from privet.engines.duckdb.lakes import DeltaTable, IcebergTable
-from privet.engines.duckdb.sources import DatabaseTable
+from privet.engines.duckdb.sources import DatabaseTable, DeltaTable, IcebergTable
 from privet.engines.postgres.stored_tables import PostgresTable
 from privet.engines.spark.spark_sources import SparkTable
 from privet.query.nodes import PrivateRows

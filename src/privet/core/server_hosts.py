@@ -1,14 +1,37 @@
-"""Where a connection to PostgreSQL leads, and whether it must be encrypted: one rule for tables and for ledgers."""
+"""Connections to PostgreSQL: the driver, where an address leads, whether it must be encrypted, for tables and ledgers.
+
+An address may contain a password. So none is ever quoted.
+"""
 
 from __future__ import annotations
 
+import importlib
 import ipaddress
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
+
+from .errors import BadParameter, RequestError, raise_alone
 
 KEEPALIVES: Mapping[str, Any] = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
 """Seconds and tries after which a server that has gone is noticed."""
+
+
+def load_driver(needing: str) -> Any:
+    """Return PostgreSQL's driver, or raise `RequestError` with what needs it, and the command that installs it."""
+    with suppress(ImportError):
+        return importlib.import_module("psycopg")
+    raise RequestError(f"{needing} psycopg, which is not installed: python -m pip install 'psycopg[binary]'")
+
+
+def stated_in(driver: Any, address: str, parameter: str, allowed: str) -> dict[str, Any]:
+    """Return the options that an address states, or raise `BadParameter` without quoting it."""
+    try:
+        stated: dict[str, Any] = driver.conninfo.conninfo_to_dict(address)
+    except (driver.Error, ValueError):
+        raise_alone(BadParameter(parameter, "an address that PostgreSQL cannot read", allowed))
+    return stated
 
 
 def hosts_of(stated: Mapping[str, Any]) -> tuple[str, ...]:

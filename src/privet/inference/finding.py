@@ -88,7 +88,7 @@ class Finding:
 
     def plot(self, path: Any = None, *, theme: Literal["light", "dark"] = "light") -> Any:
         """Return a picture of the estimates with error bars (needs matplotlib); save it if a path is given."""
-        from privet.plots.forest import plot_estimates
+        from privet.plots.findings import plot_estimates
 
         if not self.estimates:
             raise BadParameter("plot", self.name, "asked of a procedure that estimates something")

@@ -1,22 +1,24 @@
-"""What a custodian does with a ledger: accounts, more budget, other limits, clearing; verification and copies."""
+"""What a custodian does with a ledger: accounts, more budget, other limits, clearing; verification and copies.
+
+A copy goes from one store into another, of any kind: the same entries, the same chain, the same head.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
-from typing import Any, Self
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Protocol, Self, runtime_checkable
 
 from privet.core.budget import Budget, WEvent
 from privet.core.errors import BadParameter, LedgerError, Unsupported
 from privet.core.event import Receipt
-from privet.core.given import alike, instance
+from privet.core.given import alike, instance, is_address
 
 from .account import make_cap
 from .entries import AccountOpened, Acted, Cleared, Frozen, Limited, PromiseOpened, Rescheduled, Time, ToppedUp
-from .history import History, StoredHistory
-from .limits import read_expiry, read_facts, read_limit, read_name
-from .state import State
+from .history import History, KeepsText, StoredHistory, Transaction
+from .state import State, read_expiry, read_facts, read_limit, read_name
 
 
 class Administration:
@@ -202,3 +204,32 @@ def _promise(history: History, account: str) -> tuple[int, PromiseOpened]:
     if not isinstance(record, PromiseOpened) or record.account != account:
         raise LedgerError(f"entry {number} of the ledger did not open the account {account!r}: the file was changed")
     return number, record
+
+
+@runtime_checkable
+class ListsTexts(Protocol):
+    """The rows of a store that can list the secret texts that it keeps."""
+
+    def texts(self) -> Iterable[tuple[int, str]]:
+        """Return every text that is kept, with its charge."""
+
+
+def copy_rows(source: Transaction, target: Transaction) -> None:
+    """Add every row of one ledger to an empty one, with the secret texts. The caller verifies the copy."""
+    for row in source.rows():
+        target.insert(row)
+    if isinstance(source, ListsTexts) and isinstance(target, KeepsText):
+        for charge, text in source.texts():
+            target.keep(charge, text)
+
+
+def copy_ledger(source: Transaction, target: str | os.PathLike[str]) -> None:
+    """Copy the rows of a ledger to a new file, or to empty tables at an address, and verify the copy."""
+    if is_address(target):
+        from .postgres.postgres_ledger import fill_from
+
+        fill_from(str(target), source)
+    else:
+        from .sqlite.store import make_from
+
+        make_from(target, source)

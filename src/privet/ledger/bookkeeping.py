@@ -22,8 +22,12 @@ from .admin import Administration
 from .certificate import Suspect, make_certificate, review
 from .entries import AccountOpened, Answered, Charged, Failed, Opened, PromiseOpened, Time, Written
 from .history import History, Store, StoredHistory
-from .limits import (
+from .state import (
+    Balance,
+    BlockShare,
     Clock,
+    balances_of,
+    block_shares,
     check_account,
     check_query,
     check_rules,
@@ -34,7 +38,6 @@ from .limits import (
     read_text,
     utc_now,
 )
-from .state import Balance, BlockShare, balances_of, block_shares
 from .steps import StepKeeping
 
 _MOST_ENTRIES = 2**62

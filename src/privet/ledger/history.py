@@ -24,8 +24,7 @@ from .account import check_amounts
 from .codec import START, Head, broken, canonical, follow, link, read_head
 from .entries import Answered, Charged, Record, Rule, Time, Written, kind_of, read_entry, write_entry
 from .fold import BalanceFold, Checks
-from .limits import Clock, next_time
-from .state import State, balances_of, rules_only
+from .state import Clock, State, balances_of, next_time, rules_only
 
 RULE_KINDS = ("open", "account", "top-up", "limit", "expiry")
 """The kinds of entries that state what may be spent."""

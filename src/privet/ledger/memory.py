@@ -14,7 +14,7 @@ from privet.core.errors import InvariantError
 from .bookkeeping import Bookkeeping, begin_ledger
 from .entries import Time
 from .history import RULE_KINDS, Row
-from .limits import KEYS_SHARE, Clock, make_rules, utc_now
+from .state import KEYS_SHARE, Clock, make_rules, utc_now
 
 _Name = tuple[str, str | None, str | None, str | None]
 """What rows are found by: a kind, an account, a digest and a key."""

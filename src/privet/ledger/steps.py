@@ -18,8 +18,7 @@ from privet.core.numbers import whole
 from . import codec
 from .entries import Charged, Stepped
 from .history import History, KeepsText, StoredHistory
-from .limits import read_name
-from .progress import Progress
+from .state import Progress, read_name
 
 _HASH = re.compile("[0-9a-f]{64}")
 _MOST_STEPS = 2**60

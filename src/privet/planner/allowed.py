@@ -22,7 +22,7 @@ from privet.core.relation import ColumnRef, Expression, Literal, Relation, table
 from privet.core.scan import GroupKey
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Key, Kind, Schema
-from privet.engines.possible import Domain, possible
+from privet.engines.duckdb.public import Domain, possible
 from privet.query.functions import mentions, typed
 from privet.query.resolve import substitute
 from privet.query.traced import Traced, Way, traced

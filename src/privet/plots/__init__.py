@@ -6,7 +6,7 @@ Every function returns a Matplotlib figure and saves it where a path is given. N
 from __future__ import annotations
 
 from .curves import plot_audit, plot_composition, plot_delta, plot_loss, plot_tradeoff
-from .p_values import plot_p_values, plot_power
+from .findings import plot_p_values, plot_power
 
 __all__ = [
     "plot_audit",

@@ -450,7 +450,7 @@ class Regression:
             path: the file to write, too: .png, .svg or .pdf; none if left out.
             theme: "light" or "dark", for the page that it stands on.
         """
-        from privet.plots.forest import plot_estimates
+        from privet.plots.findings import plot_estimates
 
         shown = [one for one in self.coefficients if one.name != "(intercept)"] or list(self.coefficients)
         estimates = {

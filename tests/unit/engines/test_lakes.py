@@ -13,7 +13,7 @@ import pytest
 import privet
 from privet.core.errors import RequestError
 from privet.engines.duckdb.engine import DuckDB
-from privet.engines.duckdb.lakes import _verify_deletes, verify_plain_files
+from privet.engines.duckdb.sources import _verify_deletes, verify_plain_files
 
 
 def scan_with(*formats: str) -> Any:

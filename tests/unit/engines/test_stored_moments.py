@@ -21,8 +21,8 @@ from privet.core.schema import Contribution, Table, date, integer, text, timesta
 from privet.core.unit import Person, Rows, Window
 from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.duckdb.engine import DuckDB
-from privet.engines.duckdb.inspection import inspect
 from privet.engines.duckdb.sources import DatabaseTable
+from privet.engines.inspection import inspect
 from privet.engines.scan_sql.row_values import clamped
 from privet.session import Session
 

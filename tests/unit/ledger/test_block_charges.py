@@ -16,7 +16,7 @@ from privet import Approximate, Pure, Zcdp
 from privet.accounting import PureEvent, ZcdpEvent
 from privet.core.division import Touched
 from privet.core.errors import BudgetExceeded, LedgerError, RequestError
-from privet.ledger.block_sums import BlockSums
+from privet.ledger.account import BlockSums
 from privet.ledger.memory import MemoryLedger
 from privet.ledger.sqlite import SqliteLedger
 

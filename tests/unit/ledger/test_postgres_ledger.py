@@ -21,7 +21,7 @@ from privet.core.budget import Pure
 from privet.core.errors import BadParameter, LedgerError, RequestError
 from privet.core.ports import CountsBlocks, KeepsSecrets, KeepsSteps, LedgerAdmin, OpensPromises
 from privet.ledger.postgres import PostgresLedger
-from privet.ledger.postgres.ledger_tables import set_up_statements
+from privet.ledger.postgres.postgres_rows import set_up_statements
 from privet.ledger.postgres.server_address import read_address, shown_place
 from privet.ledger.sqlite.store import SqliteLedger
 

@@ -17,8 +17,8 @@ from privet.core.event import Receipt
 from privet.ledger.bookkeeping import Bookkeeping
 from privet.ledger.history import CACHED_EVERY
 from privet.ledger.memory import MemoryLedger
-from privet.ledger.progress import Progress
 from privet.ledger.sqlite.store import SqliteLedger
+from privet.ledger.state import Progress
 
 ZERO, ONE, TWO = "0" * 64, "1" * 64, "2" * 64
 EVENT = PureEvent(Fraction(1, 8))

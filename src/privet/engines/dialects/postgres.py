@@ -17,8 +17,7 @@ from privet.core.schema import Kind
 from privet.engines.scan_sql.dialect import Dialect
 from privet.engines.scan_sql.row_values import between, between_doubles, doubles
 
-from .postgres_forms import FORMS, since_1970, wide
-from .postgres_numbers import INFINITY, double, fits, text, whole
+from .postgres_forms import FORMS, INFINITY, double, fits, since_1970, text, whole, wide
 
 _ATOM = re.compile(r"[a-z][a-z0-9]*|'-?[0-9][0-9.e+-]*'::(bigint|float8)")
 _FIRST = 62_135_596_800_000_000

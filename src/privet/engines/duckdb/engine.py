@@ -1,24 +1,31 @@
-"""DuckDB, inside the process: one database, locked down once its tables are open, and a connection for each scan."""
+"""DuckDB, inside the process: one database, locked down once its tables are open, and a connection for each scan.
+
+What the engine says stays here: it can quote a row. Callers get one constant message.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 import shutil
+import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from fractions import Fraction
 from functools import partial
+from operator import add
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from privet.core.errors import BadParameter, EngineError, InvariantError, raise_alone
+from privet.core.errors import BadParameter, EngineError, InvariantError, RequestError, raise_alone
 from privet.core.numbers import read_seconds, whole
 from privet.core.relation import Relation, tables_of
-from privet.core.scan import Scan, SealedSums
-from privet.core.schema import Schema, Table, followed
+from privet.core.scan import Largest, Norm, Scan, SealedSums, Truncate
+from privet.core.schema import DEFAULT_ROWS, Key, Schema, Table, followed
 from privet.engines.dialects.duckdb import DUCKDB, DuckDBDialect
 from privet.engines.scan_sql.dialect import quoted
 from privet.engines.scan_sql.relations import relation_sql
@@ -32,14 +39,106 @@ from privet.engines.scan_sql.row_values import (
     physical,
 )
 from privet.engines.scan_sql.statement import Statement, as_counts, write_scan
-from privet.engines.scan_sql.unit_parts import Sums, added, divides
 from privet.query.shape import schema_of
 
-from .memory_limit import check_spill_folder, make_spill_folder, parts_for, read_memory_limit
 from .sources import Collected, DatabaseTable, OpenedSource, Streamed, open_source, view_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+
+# The memory of an engine inside the process: its limit, the folder that it spills to, and how a scan keeps to both.
+#
+# Everything here is decided from public facts: the limit, and the rows that are declared. What a scan would really need
+# is not asked.
+
+
+LEAST_MEMORY = 16 * 10**6
+"""Below this many bytes the engine cannot even open its tables."""
+
+BYTES_PER_ROW = 160
+"""What one declared row is taken to need: a cell of one person and group, and a copy while sums are made."""
+
+MOST_PARTS = 16
+"""No scan is divided into more parts by itself: each part reads all rows."""
+
+_SIZE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)([KMGT])(I?)B", re.IGNORECASE)
+
+
+def read_memory_limit(value: object) -> int:
+    """Return a size such as "4GB", "512MB" or "1.5GiB" in bytes; refuse any other, and one that is too small."""
+    found = _SIZE.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        raise BadParameter("memory_limit", value, "a size in quotes, such as '4GB' or '512MB'")
+    size = int(Fraction(found[1]) * (1024 if found[3] else 1000) ** (1 + "KMGT".index(found[2].upper())))
+    if not LEAST_MEMORY <= size < 2**62:
+        raise BadParameter("memory_limit", value, "at least '16MB': less does not hold the pages of one small scan")
+    return size
+
+
+def parts_for(declared: Iterable[int], limit: int) -> int:
+    """Return into how many parts a scan is divided so that each should fit into a memory limit, by declared rows.
+
+    A table whose rows are not declared may have any number of them, and counts for none.
+    """
+    rows = max((rows for rows in declared if rows < DEFAULT_ROWS), default=0)
+    return min(max(-(-rows * BYTES_PER_ROW // limit), 1), MOST_PARTS)
+
+
+def make_spill_folder() -> str:
+    """Return a new folder that only this user may enter; it is empty until a scan needs more than its memory."""
+    try:
+        return tempfile.mkdtemp(prefix="privet-")  # created with mode 0700
+    except OSError:
+        raise_alone(_no_folder())
+
+
+def check_spill_folder(folder: str) -> None:
+    """Raise a `RequestError` where the folder is gone or cannot be written: a scan may need it, and is not charged."""
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise _no_folder()
+
+
+def _no_folder() -> RequestError:
+    return RequestError(
+        "the engine has no folder to spill to: the folder for temporary files is missing or cannot be written; "
+        "set TMPDIR to one with enough space that this user may write to, and open the session again"
+    )
+
+
+# A scan in parts: a hash puts each unit into one of them, each is read and bounded by itself, and sums are added.
+#
+# Tables of an engine then hold the units of one part at a time, so that they fit into memory where all units would not.
+
+
+Sums = dict[tuple[Key, ...], tuple[int, ...]]
+
+
+def divides(scan: Scan) -> bool:
+    """Return whether the sums of a scan are those of its units added up, so that it can be run in parts.
+
+    Different values are not: one that units of two parts hold counts once. Counts by place are not read in parts, for
+    the places to look at closely depend on all of them. Where each row is a unit, nothing is kept of any.
+    """
+    return isinstance(scan.bounding, (Norm, Truncate, Largest)) and scan.places is None
+
+
+def added(parts: Iterable[Iterable[tuple[Any, ...]]], keys: int, *, found: bool) -> Sums:
+    """Return the sums of all parts, each of which has rows of `keys` keys and integers, added by group.
+
+    Where keys are found in the data, the last integer is the number of units that keep a key, and only keys that some
+    unit keeps come back, without it: whether one does is known after the last part.
+
+    Guarantee: every unit's integers are in one part, bounded there; adding moves no group by more than that part moved.
+    """
+    sums: Sums = {}
+    for rows in parts:
+        for row in rows:
+            group, given = row[:keys], row[keys:]
+            sums[group] = tuple(map(add, sums[group], given)) if group in sums else given
+    if not found:
+        return sums
+    return {group: given[:-1] for group, given in sums.items() if given[-1] > 0}
 
 
 # A time limit for one query after another: a thread sleeps until the limit, and wakes up only where it is reached.
@@ -159,9 +258,7 @@ class Lanes:
                 self._idle.pop().connection.close()
 
 
-# DuckDB, inside the process: one database, locked down once its tables are open.
-#
-# What the engine says stays here: it can quote a row. Callers get one constant message.
+# The engine.
 
 
 Result = TypeVar("Result")

@@ -15,7 +15,7 @@ from privet.core import given
 from privet.core.errors import BadParameter, EngineError, RequestError, raise_alone
 from privet.core.numbers import Number, is_unicode, read_seconds, whole
 from privet.core.schema import Table
-from privet.core.server_hosts import KEEPALIVES, encryption_of, hosts_of
+from privet.core.server_hosts import KEEPALIVES, encryption_of, hosts_of, load_driver, stated_in
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -36,15 +36,7 @@ _SIZE = re.compile(r"[1-9][0-9]{0,5}(kB|MB|GB)")
 
 def driver() -> Any:
     """Return PostgreSQL's driver, or raise `RequestError` with the command that installs it."""
-    try:
-        import psycopg
-    except ImportError:
-        raise_alone(
-            RequestError(
-                "tables in PostgreSQL need psycopg, which is not installed: python -m pip install 'psycopg[binary]'"
-            )
-        )
-    return psycopg
+    return load_driver("tables in PostgreSQL need")
 
 
 @dataclass(frozen=True, repr=False)
@@ -130,11 +122,7 @@ def read_options(value: object, parameter: str = "url") -> dict[str, Any]:
     known = isinstance(value, str) and value.startswith(("postgresql://", "postgres://")) and is_unicode(value)
     if not known or "\x00" in str(value) or len(str(value)) > 4096:
         raise BadParameter(parameter, type(value).__name__, _ALLOWED)
-    psycopg = driver()
-    try:
-        stated = psycopg.conninfo.conninfo_to_dict(str(value))
-    except (psycopg.Error, ValueError):
-        raise_alone(BadParameter(parameter, "an address that PostgreSQL cannot read", _ALLOWED))
+    stated = stated_in(driver(), str(value), parameter, _ALLOWED)
     options = {
         "application_name": "privet",
         "connect_timeout": _CONNECTING,

@@ -13,7 +13,7 @@ from privet.core import given
 from privet.core.errors import BadParameter, RequestError
 from privet.core.schema import ColumnFacts, Kind, Schema, Table
 from privet.core.unit import person_column
-from privet.engines.dialects.postgres_numbers import double, fits
+from privet.engines.dialects.postgres_forms import double, fits
 from privet.engines.scan_sql.dialect import identifier
 from privet.engines.scan_sql.row_values import physical
 

@@ -61,7 +61,7 @@ def statement(scan: Scan, relation: str, secret: int, dialect: Dialect, *, parts
     """Return the SQL of a scan over a relation whose columns are called c0, c1, ... in the order of its schema.
 
     `secret` is 128 fresh random bits, by which rows and keys are chosen where a unit has too many, and by which units
-    fall into one of several parts, see `privet.engines.scan_sql.unit_parts`.
+    fall into one of several parts, see `privet.engines.duckdb.engine`.
 
     Guarantee: with `Norm`, each unit's integers for a sum of at most Y a row have norm (of the scan's order) at most
     Y * limit * 2**shift, or its square for order 2; with `Truncate` they are those of at most `rows` rows in each of at
@@ -721,7 +721,7 @@ def write_scan(
 ) -> Statement:
     """Return the SQL of a scan over stored tables, which the engine calls by `names`; reads nothing.
 
-    With several `parts` it is run for each of them, where `privet.engines.scan_sql.unit_parts.divides` allows it.
+    With several `parts` it is run for each of them, where `privet.engines.duckdb.engine.divides` allows it.
 
     Raises a `RequestError` where, by declared facts, the numbers of the scan might not fit what engines compute in, or
     where the dialect lacks a function.

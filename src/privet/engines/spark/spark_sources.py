@@ -20,7 +20,7 @@ from privet.core.numbers import whole
 from privet.core.schema import Kind, Schema
 from privet.core.unit import person_column
 from privet.engines.dialects.spark import TYPES, quoted_name, text_literal
-from privet.engines.duckdb.lakes import verify_plain_files
+from privet.engines.duckdb.sources import verify_plain_files
 from privet.engines.scan_sql.row_values import physical
 
 SUPPORTED = "a SparkTable, a Parquet path, a Spark DataFrame, or an Arrow table"

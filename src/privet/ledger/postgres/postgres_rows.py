@@ -1,18 +1,250 @@
-"""The rows of a ledger in PostgreSQL inside one transaction. It checks no entry."""
+"""The tables of a ledger in PostgreSQL, who may do what with them, and the rows inside one transaction.
+
+The owner makes them once. The application connects as another role, which can add entries and read them, and has no
+right to change or remove one. Triggers refuse that to everyone, the owner included, as long as they are enabled. That
+they are as they were made is checked; no entry is checked here.
+"""
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from privet.core.errors import LedgerError
+from privet.core.errors import BadParameter, LedgerError
 from privet.ledger.history import RULE_KINDS, Row
-
-from .ledger_tables import check_made, quoted_name
 
 if TYPE_CHECKING:
     import psycopg
+
+
+VERSION = 1
+
+_ENTRIES_STAY = "BEGIN RAISE EXCEPTION 'entries are never changed or removed'; END"
+
+_ENTRIES_FOLLOW = """BEGIN
+  IF NEW.number IS DISTINCT FROM (SELECT coalesce(max(number), 0) + 1 FROM {schema}.entries) THEN
+    RAISE EXCEPTION 'entries are only added';
+  END IF;
+  IF current_setting('synchronous_commit') NOT IN ('on', 'remote_apply')
+    OR current_setting('fsync') <> 'on' OR current_setting('full_page_writes') <> 'on' THEN
+    RAISE EXCEPTION 'entries are only added where they are durable';
+  END IF;
+  RETURN NEW;
+END"""
+
+SYSTEM = "(SELECT system_identifier FROM pg_catalog.pg_control_system())::text"
+"""Which server this is: made once, with its files, and copied with them."""
+
+TIMELINE = "('x' || substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, 8))::bit(32)::bigint"
+"""Which of its timelines the server writes: a promotion or a restore begins a new one. A standby writes none."""
+
+_STATEMENTS = (
+    """CREATE SCHEMA {schema}""",
+    """REVOKE ALL ON SCHEMA {schema} FROM PUBLIC""",
+    """CREATE TABLE {schema}.ledger (
+  one boolean PRIMARY KEY DEFAULT true CHECK (one),
+  id text COLLATE "C" NOT NULL,
+  version integer NOT NULL
+)""",
+    """CREATE TABLE {schema}.servers (
+  number integer PRIMARY KEY,
+  system text COLLATE "C" NOT NULL,
+  timeline bigint NOT NULL,
+  head text COLLATE "C" NOT NULL,
+  adopted timestamptz NOT NULL DEFAULT now()
+)""",
+    """CREATE TABLE {schema}.entries (
+  number bigint PRIMARY KEY,
+  kind text COLLATE "C" NOT NULL,
+  account text COLLATE "C",
+  digest text COLLATE "C",
+  key text COLLATE "C",
+  body text COLLATE "C" NOT NULL,
+  hash bytea NOT NULL
+)""",
+    """CREATE INDEX charges ON {schema}.entries (digest, account) WHERE kind = 'charge'""",
+    """CREATE UNIQUE INDEX keys ON {schema}.entries (key, account) WHERE kind = 'charge' AND key IS NOT NULL""",
+    """CREATE UNIQUE INDEX answers ON {schema}.entries (digest) WHERE kind = 'answer'""",
+    """CREATE INDEX rules ON {schema}.entries (number) WHERE kind IN {rules}""",
+    """CREATE INDEX failures ON {schema}.entries (account) WHERE kind = 'failure'""",
+    """CREATE TABLE {schema}.balances (
+  one boolean PRIMARY KEY DEFAULT true CHECK (one),
+  head text COLLATE "C" NOT NULL,
+  state text COLLATE "C" NOT NULL,
+  hash bytea NOT NULL
+)""",
+    """CREATE TABLE {schema}.kept (
+  charge bigint PRIMARY KEY,
+  body text COLLATE "C" NOT NULL
+) WITH (fillfactor = 50, autovacuum_vacuum_threshold = 1, autovacuum_vacuum_scale_factor = 0)""",
+    """CREATE FUNCTION {schema}.entries_stay() RETURNS trigger LANGUAGE plpgsql
+SET search_path = pg_catalog AS $privet${entries_stay}$privet$""",
+    """CREATE FUNCTION {schema}.entries_follow() RETURNS trigger LANGUAGE plpgsql
+SET search_path = pg_catalog AS $privet${entries_follow}$privet$""",
+    """REVOKE ALL ON ALL FUNCTIONS IN SCHEMA {schema} FROM PUBLIC""",
+    """CREATE TRIGGER entries_follow BEFORE INSERT ON {schema}.entries
+FOR EACH ROW EXECUTE FUNCTION {schema}.entries_follow()""",
+    *(
+        f"""CREATE TRIGGER {table}_{name} BEFORE {what} ON {{schema}}.{table}
+FOR EACH {each} EXECUTE FUNCTION {{schema}}.entries_stay()"""
+        for table in ("entries", "ledger", "servers")
+        for name, what, each in (("stay", "UPDATE OR DELETE", "ROW"), ("stay_whole", "TRUNCATE", "STATEMENT"))
+    ),
+    *(
+        f"""ALTER TABLE {{schema}}.{table} ENABLE ALWAYS TRIGGER {name}"""
+        for table in ("entries", "ledger", "servers")
+        for name in (f"{table}_stay", f"{table}_stay_whole")
+    ),
+    """ALTER TABLE {schema}.entries ENABLE ALWAYS TRIGGER entries_follow""",
+    """INSERT INTO {schema}.ledger (id, version) VALUES ('{id}', {version})""",
+    """INSERT INTO {schema}.servers (number, system, timeline, head)
+VALUES (1, {system}, {timeline}, '')""",
+    """GRANT USAGE ON SCHEMA {schema} TO {role}""",
+    """GRANT SELECT, INSERT ON {schema}.entries TO {role}""",
+    """GRANT SELECT ON {schema}.ledger, {schema}.servers TO {role}""",
+    """GRANT SELECT, INSERT, UPDATE (head, state, hash) ON {schema}.balances TO {role}""",
+    """GRANT SELECT, INSERT, UPDATE (body) ON {schema}.kept TO {role}""",
+)
+
+_ROLE = """DO $privet$ BEGIN
+  IF NOT EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = {role_text}) THEN
+    CREATE ROLE {role} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOINHERIT NOREPLICATION NOBYPASSRLS;
+  END IF;
+END $privet$"""
+
+
+def set_up_statements(schema: str, role: str) -> tuple[str, ...]:
+    """Return the SQL with which an owner makes the tables of a new ledger, and lets an application's role use them.
+
+    The role is made where there is none, without a password: set one, or let the server know it by other means.
+    """
+    name = _read_role(role)
+    words = {
+        "schema": quoted_name(schema),
+        "role": quoted_name(name),
+        "role_text": "'" + name.replace("'", "''") + "'",
+        "rules": str(RULE_KINDS),
+        "id": secrets.token_hex(16),
+        "version": VERSION,
+        "system": SYSTEM,
+        "timeline": TIMELINE,
+        "entries_stay": _ENTRIES_STAY,
+        "entries_follow": _ENTRIES_FOLLOW.format(schema=quoted_name(schema)),
+    }
+    return tuple(one.format(**words) for one in (_ROLE, *_STATEMENTS))
+
+
+def quoted_name(name: str) -> str:
+    """Return a name as SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _read_role(role: object) -> str:
+    if not isinstance(role, str) or not 0 < len(role.encode(errors="replace")) <= 63 or not role.isprintable():
+        raise BadParameter("role", role, "the name of a role of PostgreSQL, of at most 63 bytes")
+    if "$" in role or "\\" in role:
+        raise BadParameter("role", role, "the name of a role of PostgreSQL without $ and \\")
+    return role
+
+
+# What is checked at every connection: the tables, the triggers, and that the role can do no more than it needs.
+
+_TABLES = """SELECT c.relname::text, c.relkind::text, c.relpersistence::text,
+  c.relrowsecurity OR c.relhasrules OR c.relhassubclass OR c.relispartition,
+  (SELECT string_agg(a.attname || ' ' || format_type(a.atttypid, a.atttypmod), ', ' ORDER BY a.attnum)
+   FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped)
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = %s AND c.relkind IN ('r', 'v', 'm', 'f', 'p', 'S') ORDER BY c.relname"""
+
+_MADE = [
+    ("balances", "r", "p", False, "one boolean, head text, state text, hash bytea"),
+    (
+        "entries",
+        "r",
+        "p",
+        False,
+        "number bigint, kind text, account text, digest text, key text, body text, hash bytea",
+    ),
+    ("kept", "r", "p", False, "charge bigint, body text"),
+    ("ledger", "r", "p", False, "one boolean, id text, version integer"),
+    (
+        "servers",
+        "r",
+        "p",
+        False,
+        "number integer, system text, timeline bigint, head text, adopted timestamp with time zone",
+    ),
+]
+
+_TRIGGERS = """SELECT c.relname::text, t.tgname::text, t.tgtype::int, t.tgenabled::text,
+  p.proname::text, p.prosrc, p.prosecdef
+FROM pg_catalog.pg_trigger t JOIN pg_catalog.pg_class c ON c.oid = t.tgrelid
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace JOIN pg_catalog.pg_proc p ON p.oid = t.tgfoid
+WHERE n.nspname = %s AND NOT t.tgisinternal ORDER BY c.relname, t.tgname"""
+
+_BEFORE_ROW_INSERT, _BEFORE_ROW_CHANGE, _BEFORE_TRUNCATE = 1 + 2 + 4, 1 + 2 + 8 + 16, 2 + 32
+"""The bits of `pg_trigger.tgtype`: row 1, before 2, insert 4, delete 8, update 16, truncate 32."""
+
+_UNIQUE = """SELECT i.relname::text FROM pg_catalog.pg_index x JOIN pg_catalog.pg_class i ON i.oid = x.indexrelid
+JOIN pg_catalog.pg_class c ON c.oid = x.indrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = %s AND c.relname = 'entries' AND x.indisunique AND x.indisvalid ORDER BY i.relname"""
+
+_EXCESS = """SELECT bool_or(r.rolsuper OR pg_catalog.pg_has_role(r.oid, c.relowner, 'MEMBER')
+  OR pg_catalog.has_table_privilege(r.oid, c.oid, 'UPDATE, DELETE, TRUNCATE, TRIGGER, REFERENCES')
+  OR pg_catalog.has_any_column_privilege(r.oid, c.oid, 'UPDATE, REFERENCES'))
+FROM pg_catalog.pg_roles r, pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE r.rolname IN (current_user, session_user) AND n.nspname = %s AND c.relname IN ('entries', 'ledger', 'servers')"""
+
+_RIGHTS = """SELECT pg_catalog.has_schema_privilege(n.oid, 'USAGE') AND
+  pg_catalog.has_table_privilege(e.oid, 'SELECT') AND pg_catalog.has_table_privilege(e.oid, 'INSERT')
+FROM pg_catalog.pg_class e JOIN pg_catalog.pg_namespace n ON n.oid = e.relnamespace
+WHERE n.nspname = %s AND e.relname = 'entries'"""
+
+
+def check_role(connection: psycopg.Connection[Any], schema: str) -> None:
+    """Raise `LedgerError` unless there is a ledger, and the role may add entries and neither change nor remove one."""
+    allowed = connection.execute(_RIGHTS, (schema,)).fetchone()
+    if allowed is None:
+        raise LedgerError(f"there is no ledger in the schema {schema!r}; its owner makes one with: privet ledger init")
+    excess = connection.execute(_EXCESS, (schema,)).fetchone()
+    if excess is None or excess[0] is not False:
+        raise LedgerError(
+            "this role could change or remove entries: it is a superuser, owns the tables, or was granted more than "
+            "SELECT and INSERT; connect as the role that privet ledger init granted them to"
+        )
+    if not allowed[0]:
+        raise LedgerError("this role may not add entries to the ledger; connect as the one named to privet ledger init")
+
+
+def check_made(connection: psycopg.Connection[Any], schema: str) -> None:
+    """Raise `LedgerError` unless the schema has exactly a ledger's tables, and their triggers are enabled."""
+    tables = connection.execute(_TABLES, (schema,)).fetchall()
+    triggers = connection.execute(_TRIGGERS, (schema,)).fetchall()
+    unique = [name for (name,) in connection.execute(_UNIQUE, (schema,))]
+    if tables != _MADE or triggers != _guards(schema) or unique != ["answers", "entries_pkey", "keys"]:
+        raise LedgerError(
+            "the ledger's tables or triggers are not as Privet makes them: they were changed; find out who did it, "
+            "and verify the ledger"
+        )
+    found = connection.execute(f"SELECT version FROM {quoted_name(schema)}.ledger").fetchone()
+    if found is None or found[0] != VERSION:
+        raise LedgerError("the ledger's tables were made by another version of Privet; open it with that version")
+
+
+def _guards(schema: str) -> list[tuple[object, ...]]:
+    stay = ("entries_stay", _ENTRIES_STAY, False)
+    follow = ("entries_follow", _ENTRIES_FOLLOW.format(schema=quoted_name(schema)), False)
+    guards: list[tuple[object, ...]] = [("entries", "entries_follow", _BEFORE_ROW_INSERT, "A", *follow)]
+    for table in ("entries", "ledger", "servers"):
+        guards.append((table, f"{table}_stay", _BEFORE_ROW_CHANGE, "A", *stay))
+        guards.append((table, f"{table}_stay_whole", _BEFORE_TRUNCATE, "A", *stay))
+    return guards
+
+
+# The rows inside one transaction.
+
 
 _COLUMNS = "number, kind, account, digest, key, body, hash"
 _KINDS = ("charge", "answer", "failure")

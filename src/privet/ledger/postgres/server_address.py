@@ -5,17 +5,15 @@ An address may contain a password. So none is ever quoted: not in an error, not 
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from privet.core.errors import BadParameter, RequestError, raise_alone
+from privet.core.errors import BadParameter
 from privet.core.given import is_address
-from privet.core.server_hosts import KEEPALIVES, encryption_of, hosts_of
+from privet.core.server_hosts import KEEPALIVES, encryption_of, hosts_of, load_driver, stated_in
 
 if TYPE_CHECKING:
     import psycopg
@@ -32,11 +30,7 @@ _ALLOWED = (
 
 def load_psycopg() -> Any:
     """Return the module of PostgreSQL's driver, or raise `RequestError` with the command that installs it."""
-    with suppress(ImportError):
-        return importlib.import_module("psycopg")
-    raise RequestError(
-        "a ledger in PostgreSQL needs psycopg, which is not installed: python -m pip install 'psycopg[binary]'"
-    )
+    return load_driver("a ledger in PostgreSQL needs")
 
 
 @dataclass(frozen=True)
@@ -66,11 +60,7 @@ def read_address(value: object, parameter: str = "url") -> ServerAddress:
     written, _, schema = value.partition("#")
     if not _SCHEMA.fullmatch(schema or SCHEMA):
         raise BadParameter(parameter, "an address with another word after #", _ALLOWED)
-    driver = load_psycopg()
-    try:
-        given = driver.conninfo.conninfo_to_dict(written)
-    except (driver.Error, ValueError):
-        raise_alone(BadParameter(parameter, "an address that PostgreSQL cannot read", _ALLOWED))
+    given = stated_in(load_psycopg(), written, parameter, _ALLOWED)
     options = {
         "application_name": "privet",
         **KEEPALIVES,

@@ -17,13 +17,13 @@ from privet.core.errors import BadParameter, LedgerError
 from privet.core.given import function, is_address
 from privet.core.given import path as given_path
 from privet.core.numbers import Number, read_seconds
+from privet.ledger.admin import copy_ledger, copy_rows
 from privet.ledger.bookkeeping import Bookkeeping
 from privet.ledger.codec import read_head
-from privet.ledger.copies import copy_ledger, copy_rows
 from privet.ledger.entries import Time
 from privet.ledger.forks import let_go_before_forks
 from privet.ledger.history import History, Transaction, verify_rows
-from privet.ledger.limits import KEYS_SHARE, Clock, make_rules, read_caps, read_lines, utc_now
+from privet.ledger.state import KEYS_SHARE, Clock, make_rules, read_caps, read_lines, utc_now
 
 from . import transaction as schema
 from .place import (

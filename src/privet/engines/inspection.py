@@ -1,4 +1,4 @@
-"""A custodian's look at the sources of tables: are they there, and are they what is declared?
+"""A custodian's look at the sources of tables: are they there, and are they what is declared? With each engine.
 
 What is found here tells about the data. It is for the custodian alone and never part of a session.
 """
@@ -6,16 +6,23 @@ What is found here tells about the data. It is for the custodian alone and never
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from privet.core.errors import PrivetError, RequestError, raise_alone, without_passwords
 from privet.core.schema import Kind, Schema, Table
 from privet.core.unit import Person, Rows
-from privet.engines.scan_sql.dialect import identifier, quoted
 
-from .sources import files_of, kind_of, open_source, paths_at, view_of
+from .duckdb.sources import files_of, kind_of, open_source, paths_at, view_of
+from .postgres.postgres_engine import PostgresEngine
+from .postgres.reader_address import Postgres
+from .postgres.stored_tables import PostgresTable, StoredTable, column_sql, columns_sql, source_of, stored_table
+from .scan_sql.dialect import identifier, quoted
+from .scan_sql.row_values import physical
+from .spark.cluster import Spark, open_session
+from .spark.spark_sources import columns_of, open_frame
 
 _SETTINGS = {
     "autoinstall_known_extensions": "false",
@@ -54,7 +61,11 @@ def inspect(name: str, table: Table) -> Inspected:
         if not problems:
             try:
                 rows = f"SELECT {view_of(described, name, table.schema)} FROM {opened.relation}"
-                problems = list(_counted(connection, name, table.schema, rows))
+
+                def count(what: str, rows: str = rows) -> int:
+                    return int(_fetch(connection, f"SELECT count({what}) FROM ({rows})")[0][0])
+
+                problems = list(_counted(name, table.schema, count("*"), lambda column: count(f"DISTINCT {column}")))
             except RequestError as error:
                 problems = [str(error)]
             except Exception:  # as above
@@ -130,19 +141,16 @@ def _missing(name: str, source: object) -> tuple[str, ...]:
     return tuple(problems)
 
 
-def _counted(connection: Any, name: str, schema: Schema, rows: str) -> Iterator[str]:
-    ((count,),) = _fetch(connection, f"SELECT count(*) FROM ({rows})")
+def _counted(name: str, schema: Schema, count: int, units_in: Callable[[str], int]) -> Iterator[str]:
+    """Yield what is wrong with the number of rows, and with that of units: the different values in a column."""
     if count > schema.rows:
         yield f"table {name!r} has more rows than the {schema.rows:,} that are declared; raise rows"
     if schema.units is None:
         return
     if schema.unit.rowwise and count != schema.units:
         yield f"table {name!r} has another number of rows than the {schema.units:,} that units declares"
-    if isinstance(schema.unit, Person):
-        column = f"c{list(schema.columns).index(schema.unit.column)}"
-        ((units,),) = _fetch(connection, f"SELECT count(DISTINCT {column}) FROM ({rows})")
-        if units > schema.units:
-            yield f"table {name!r} has more units than the {schema.units:,} that are declared; raise units"
+    if isinstance(schema.unit, Person) and units_in(physical(schema)[schema.unit.column]) > schema.units:
+        yield f"table {name!r} has more units than the {schema.units:,} that are declared; raise units"
 
 
 @contextlib.contextmanager
@@ -159,3 +167,98 @@ def _connected() -> Iterator[Any]:
 def _fetch(connection: Any, sql: str) -> list[tuple[Any, ...]]:
     rows: list[tuple[Any, ...]] = connection.execute(sql).fetchall()
     return rows
+
+
+# In PostgreSQL: the role's rights and the tables' own nature come first.
+
+
+def inspect_tables(address: Postgres, tables: Mapping[str, Table]) -> dict[str, Inspected]:
+    """Return what is wrong with each table: the role's rights, the table's own nature, its columns, rows and units."""
+    try:
+        with PostgresEngine(address, {}) as engine:
+            return {name: _inspect_stored(engine, name, table) for name, table in tables.items()}
+    except PrivetError as error:  # which every table has in common
+        return {name: Inspected((str(error),) if place == 0 else ()) for place, name in enumerate(tables)}
+
+
+def _inspect_stored(engine: PostgresEngine, name: str, table: Table) -> Inspected:
+    try:
+        stored = stored_table(engine.catalog, name, source_of(name, table))
+    except PrivetError as error:
+        return Inspected((str(error),))
+    problems = [*stored.problems, *_of_columns(stored, name, table.schema)]
+    if not problems:
+        try:
+            rows = f"(SELECT {columns_sql(stored, name, table.schema)} FROM {stored.relation}) AS r"
+
+            def count(what: str, rows: str = rows) -> int:
+                return int(engine.catalog(f"SELECT count({what}) FROM {rows}", [])[0][0])
+
+            problems = list(_counted(name, table.schema, count("*"), lambda column: count(f"DISTINCT {column}")))
+        except PrivetError:  # whatever made the server fail may quote a row
+            problems = [f"the rows of table {name!r} cannot be read"]
+    known = {column.casefold() for column in table.schema.columns}
+    return Inspected(tuple(problems), sum(column.name.casefold() not in known for column in stored.columns))
+
+
+def _of_columns(stored: StoredTable, name: str, schema: Schema) -> Iterator[str]:
+    by_name = {column.name.casefold(): column for column in reversed(stored.columns)}
+    by_name |= {column.name: column for column in stored.columns}
+    for column in schema.columns:
+        found = by_name.get(column) or by_name.get(column.casefold())
+        if found is None:
+            yield f"table {name!r} declares a column {column!r} that its source does not have"
+            continue
+        try:
+            column_sql(found, name, column, schema)
+        except RequestError as error:
+            yield str(error)
+
+
+def columns_in(address: Postgres, source: PostgresTable) -> list[tuple[str, Kind | None]]:
+    """Return the names and kinds of the columns of a table, from the server's catalog alone; no row is read."""
+    with PostgresEngine(address, {}) as engine:
+        stored = stored_table(engine.catalog, source.name, source)
+    if stored.problems:
+        raise RequestError(stored.problems[0])
+    return [(column.name, column.kind) for column in stored.columns]
+
+
+# Through Spark.
+
+
+def inspect_frames(tables: Mapping[str, Table], place: Spark) -> dict[str, Inspected]:
+    """Return whether each source fits what is declared: its columns and their types, how many rows and units it has."""
+    session, own = open_session(place)
+    try:
+        return {name: _inspect_frame(session, name, table) for name, table in tables.items()}
+    finally:
+        if own:
+            session.stop()
+
+
+def _inspect_frame(session: Any, name: str, table: Table) -> Inspected:
+    try:
+        frame = open_frame(session, name, table.source)
+    except PrivetError as error:
+        return Inspected((str(error),))
+    problems = []
+    for column, declared in table.schema.columns.items():
+        try:
+            columns_of(frame, name, Schema(unit=Rows(), columns={column: declared}))
+        except RequestError as error:
+            problems.append(str(error))
+    if not problems:
+        try:
+            rows = frame.selectExpr(*columns_of(frame, name, table.schema))
+            problems = list(_counted(name, table.schema, rows.count(), partial(_units_in, rows)))
+        except RequestError as error:
+            problems = [str(error)]
+        except Exception:  # what Spark says may quote a row
+            problems = [f"the rows of table {name!r} cannot be read"]
+    known = {column.casefold() for column in table.schema.columns}
+    return Inspected(tuple(problems), sum(field.name.casefold() not in known for field in frame.schema.fields))
+
+
+def _units_in(rows: Any, column: str) -> int:
+    return int(rows.where(f"{column} IS NOT NULL").select(column).distinct().count())
