@@ -523,7 +523,7 @@ MUTANTS: list[Mutant] = [
         ("(asked.where, *asked.keys, *levels, *inside)", "(asked.where, *asked.keys, *levels)"),
     ),
     *of(
-        "query.several:public_rows",
+        "query.released:public_rows",
         "unit/test_several_releases.py::test_a_released_value_never_reaches_private_rows",
         ("not is_public(standing.schema)", "False"),
     ),
@@ -533,12 +533,12 @@ MUTANTS: list[Mutant] = [
         ("(plan.digest, cell)", "(plan.digest, cell, place)"),
     ),
     *of(
-        "query.determined:_equals",
+        "query.released:_equals",
         "unit/test_determined_columns.py",
         ('one.function == "equal"', "True"),
     ),
     *of(
-        "query.determined:DeterminedColumns._side",
+        "query.released:DeterminedColumns._side",
         "unit/test_determined_columns.py",
         ("any(one in self.keys for one in side.equal)", "True"),
     ),

@@ -6,19 +6,19 @@ from mutant import Mutant, of
 
 MUTANTS: list[Mutant] = [
     *of(
-        "query.sql.crosstab:pivoted",
+        "query.sql.from_clause:pivoted",
         "unit/test_crosstabs.py",
         ('marked.function.startswith(f"{MARK}count")', "False"),
         ('call("in", over, *(Literal(value) for _, value in values))', "None"),
         ('aggregate("any_value", ColumnRef(own), here)', 'aggregate("any_value", ColumnRef(own), None)'),
     ),
     *of(
-        "query.sql.crosstab:_values",
+        "query.sql.from_clause:_values",
         "unit/test_crosstabs.py",
         ("len({value for _, value in found}) < len(found)", "False"),
     ),
     *of(
-        "query.sql.crosstab:_groups",
+        "query.sql.from_clause:_groups",
         "unit/test_crosstabs.py",
         ("not mentions(one) & hidden", "True"),
     ),

@@ -40,7 +40,7 @@ MUTANTS: list[Mutant] = [
         ("max(values)", "min(values)"),
     ),
     *of(
-        "query.traced:_Tracer.of",
+        "planner.allowed:_Tracer.of",
         _LAW,
         (
             "match relation:\n"
@@ -76,12 +76,12 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "query.traced:_Tracer._made",
+        "planner.allowed:_Tracer._made",
         _LAW,
         ("None if _may_be_clamped(one, facts[name], source) else _over(one, way.columns)", "_over(one, way.columns)"),
     ),
     *of(
-        "query.traced:_Tracer._joined",
+        "planner.allowed:_Tracer._joined",
         _LAW,
         ("product(self.of(join.left), self.of(join.right))", "[(self.of(join.left)[0], self.of(join.right)[0])]"),
     ),

@@ -57,14 +57,14 @@ MUTANTS: list[Mutant] = [
         ("((inner, outside), (outer, inside))", "((inner, inside), (outer, outside))"),
     ),
     *of(
-        "query.regions:ValueSet.both",
+        "query.conditions:ValueSet.both",
         REGIONS,
         ("self.null and other.null", "self.null or other.null"),
         ("max(a, c), min(b, d)", "a, d"),
     ),
-    *of("query.regions:_around", REGIONS, ("math.floor(value) + 1", "math.floor(value)")),
-    *of("query.regions:_truth", REGIONS, ("(inner[0], inner[2], inner[1])", "inner")),
-    *of("query.regions:disjoint", REGIONS, ("one.both(other).empty", "True")),
+    *of("query.conditions:_around", REGIONS, ("math.floor(value) + 1", "math.floor(value)")),
+    *of("query.conditions:_truth", REGIONS, ("(inner[0], inner[2], inner[1])", "inner")),
+    *of("query.conditions:disjoint", REGIONS, ("one.both(other).empty", "True")),
     *of(
         "planner.blocks:which_of",
         ARRANGED,

@@ -97,7 +97,7 @@ MUTANTS: list[Mutant] = [
         ("(drop / (1 + a)) ** 2", "drop / (1 + a)"),
     ),
     *of(
-        "query.written_conditions:with_condition",
+        "query.frame:with_condition",
         "unit/study/test_proportions.py",
         (
             "{**source.columns, name: _read(rows, text, parameter)}",
@@ -105,7 +105,7 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "query.written_conditions:_read",
+        "query.frame:_read",
         "unit/study/test_proportions.py",
         ("found.where is None or replace(found, where=None) != bare", "found.where is None"),
     ),

@@ -67,7 +67,7 @@ MUTANTS: list[Mutant] = [
         ("Literal(False) if _sure(x) or _sure(y) else nothing", "Literal(False)"),
     ),
     *of(
-        "query.sql.places:mark",
+        "query.sql.parse:mark",
         "unit/query/test_sql_reading.py",
         ("blamed(error)", "None"),
         ("max(0, min(column - _WIDEST // 2, len(line) - _WIDEST))", "0"),
@@ -84,7 +84,7 @@ MUTANTS: list[Mutant] = [
         ("word == name if quoted else word.casefold() == name.casefold()", "word.casefold() == name.casefold()"),
     ),
     *of(
-        "query.sql.select:_named",
+        "query.sql.from_clause:_named",
         "unit/query/test_names.py",
         ("None if identifier.args.get(DECLARED) else find(places.ctes, identifier)", "find(places.ctes, identifier)"),
     ),
@@ -304,7 +304,7 @@ MUTANTS: list[Mutant] = [
         ("depth > most", "False"),
     ),
     *of(
-        "query.sql.select:_kind",
+        "query.sql.from_clause:_kind",
         "adversarial/test_own_hostile_sql.py unit/query/test_several_tables.py",
         (
             'side not in {"", "LEFT", "RIGHT", "FULL"} or kind not in {"", "INNER", "OUTER" if side else "", "CROSS"}',
@@ -445,13 +445,13 @@ MUTANTS: list[Mutant] = [
         ("replace(wish, within=None, confidence=None, find=False) != Wish()", "False"),
     ),
     *of(
-        "query.sql.joins:_says_none",
+        "query.sql.from_clause:_says_none",
         "laws/test_anti_joins.py",
         ("not typed(shown[name], item.rows.schema.columns).nullable", "True"),
         ("reader.place(column) != place", "False"),
     ),
     *of(
-        "query.sql.joins:_used_elsewhere",
+        "query.sql.from_clause:_used_elsewhere",
         "laws/test_anti_joins.py",
         ("reader.place(one) in {place, None}", "False"),
     ),
@@ -490,7 +490,7 @@ MUTANTS: list[Mutant] = [
         ("(*values, answer.series[0].values[0])", "(*values, 1)"),
     ),
     *of(
-        "query.first:FirstValues.__call__",
+        "query.released:FirstValues.__call__",
         "unit/test_questions_in_steps.py",
         ("place < len(self.known)", "False"),
         ("len(self.found) > MOST_FIRST", "False"),

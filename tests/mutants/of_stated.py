@@ -19,13 +19,13 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "query.implied:_implied",
+        "query.conditions:_implied",
         "unit/query/test_implied_bounds.py",
         ("""(function == "and") == true""", """function == "and\""""),
         ("_implied(arguments[0], true=not true)", "_implied(arguments[0], true=true)"),
     ),
     *of(
-        "query.implied:_either",
+        "query.conditions:_either",
         "unit/query/test_implied_bounds.py",
         ("one.keys() & other.keys()", "one.keys() & one.keys()"),
         ("max(high, top)", "min(high, top)"),
@@ -47,7 +47,7 @@ MUTANTS: list[Mutant] = [
         ("with_before(made(narrow=False), lambda: made(narrow=False, apart=True))", "made()"),
     ),
     *of(
-        "query.implied:_narrowed",
+        "query.conditions:_narrowed",
         "unit/query/test_implied_bounds.py",
         ("_within((facts.low, facts.high), ends)", "ends"),
     ),
@@ -62,12 +62,12 @@ MUTANTS: list[Mutant] = [
         ("replace(kept, rows=1)", "replace(kept, rows=2)"),
     ),
     *of(
-        "query.each:_outer",
+        "query.inside:_outer",
         "unit/query/test_stated_bounds.py",
         ("stated is None", "stated is not None"),
     ),
     *of(
-        "query.each:_of_one",
+        "query.inside:_of_one",
         "unit/query/test_stated_bounds.py",
         ("stated.low <= 1 <= stated.high", "stated.low <= 1"),
     ),

@@ -111,7 +111,7 @@ MUTANTS: list[Mutant] = [
         ("not is_public(tables[table])", "True"),
     ),
     *of(
-        "query.sql.joins:Reader.shared",
+        "query.sql.from_clause:Reader.shared",
         "unit/query/test_comma_joins.py",
         ("all(name in other for other in listed)", "True"),
     ),

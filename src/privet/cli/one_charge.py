@@ -93,8 +93,8 @@ def check_place(path: Path, figure: Any) -> None:
 
 def rows_of(session: Session, table: str, where: str | None) -> Frame:
     """Return the rows of a table, or those that meet a condition in SQL."""
+    from privet.query.frame import with_condition
     from privet.query.terms import col
-    from privet.query.written_conditions import with_condition
 
     rows = session.table(table)
     name = "the condition of --where"

@@ -31,9 +31,9 @@ from privet.planner.stability import Rule
 from privet.planner.target import read_target
 from privet.planner.touching import with_block_lines, with_blocks
 from privet.query.build import check_categories, check_view
-from privet.query.first import FirstValues
 from privet.query.frame import Result
 from privet.query.nodes import PrivateRows, Query
+from privet.query.released import FirstValues
 from privet.query.shape import schema_of, schema_within_limits
 from privet.query.sql.parse import Wish, parse_asked, parse_view
 from privet.query.sql.rewrites import GivenValues, Parameters, read_parameters

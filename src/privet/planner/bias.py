@@ -13,8 +13,8 @@ from typing import NamedTuple
 from privet.core.relation import Call, ColumnRef, Derive, Expression, GroupWithin, Literal, Relation
 from privet.core.scan import Largest, Norm, Once, Pairs, Scan, Sum, Truncate
 from privet.core.unit import unit_columns
+from privet.query.conditions import typed_where
 from privet.query.functions import typed
-from privet.query.implied import typed_where
 from privet.query.join import joins_of
 from privet.query.typed import clamp_ends
 

@@ -14,9 +14,9 @@ from typing import Literal as OneOf
 from privet.core.relation import Call, ColumnRef, Expression, Literal
 from privet.core.schema import Schema
 from privet.core.wire import canonical
+from privet.query.conditions import ValueSet, disjoint, regions_of
 from privet.query.nodes import Key, Query, distinct_name
 from privet.query.normal import call, conjunction, text
-from privet.query.regions import ValueSet, disjoint, regions_of
 from privet.query.shape import schema_of
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from privet.core.errors import RequestError
 from privet.core.relation import ColumnRef, Derive, Expression, GroupWithin, Join, Rank, Relation, Union, tables_of
 from privet.core.schema import Schema
 from privet.query.block_reads import block_count, block_names, blocks_read, cuts_of, divided, members_of, ranges_of
+from privet.query.conditions import EVERY, FIRST, LAST, ValueSet, possible, regions_of
 from privet.query.functions import typed
 from privet.query.nodes import Query
-from privet.query.regions import EVERY, FIRST, LAST, ValueSet, possible, regions_of
 from privet.query.shape import schema_of
 
 from .groupings import Several

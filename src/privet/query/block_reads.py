@@ -20,8 +20,8 @@ from privet.core.relation import ColumnRef, Derive, Expression, Join, Literal, R
 from privet.core.schema import Schema
 from privet.core.unit import Person, Rows, Window, unit_columns
 
+from .conditions import EVERY, Cut, ValueSet, regions_of, within
 from .normal import call, conjunction
-from .regions import EVERY, Cut, ValueSet, regions_of, within
 
 Ranges = tuple[tuple[int, int], ...]
 

@@ -28,11 +28,8 @@ from privet.core.relation import (
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Schema
 
-from .determined import DeterminedColumns
-from .each import by_person
-from .first import SOME_TEXT
 from .functions import mentions, typed
-from .inside import deduplicated, named_columns, with_ranks
+from .inside import by_person, deduplicated, named_columns, with_ranks
 from .join import with_cuts
 from .nodes import (
     DISCRETE,
@@ -65,7 +62,15 @@ from .nodes import (
     window,
 )
 from .normal import call, conjunction, text
-from .over import facts_over, read_aggregate, with_columns
+from .released import (
+    RELEASED_INSIDE,
+    SOME_TEXT,
+    DeterminedColumns,
+    facts_over,
+    read_aggregate,
+    with_columns,
+    with_values,
+)
 from .resolve import (
     OF_MOMENTS,
     as_facts,
@@ -82,7 +87,6 @@ from .resolve import (
     released_facts,
     substitute,
 )
-from .several import RELEASED_INSIDE, with_values
 from .shape import facts_of, is_of_one, is_public, schema_of
 from .typed import clamp_ends
 

@@ -18,7 +18,6 @@ from privet.core.ports import Left
 from privet.core.relation import ColumnRef, Expression
 from privet.core.schema import Schema
 from privet.core.unit import unit_columns
-from privet.query.sql.parse import NO_WISH, Wish
 
 from .block_reads import block_count, block_values, in_blocks
 from .build import aggregated, narrowed, refined
@@ -41,6 +40,7 @@ from .nodes import (
 )
 from .normal import call, conjunction
 from .resolve import substitute
+from .sql.parse import NO_WISH, Wish, parse
 from .terms import (
     Descending,
     Term,
@@ -103,6 +103,7 @@ __all__ = [
     "var_pop",
     "when",
 ]
+
 
 _MOST_COLUMNS = 1000
 """How many columns a question groups by, at most."""
@@ -476,3 +477,29 @@ def _own_name(one: str | Term) -> str | None:
         case Term(expression=expression):
             return expression.column
     return None
+
+
+_ROWS = "rows_of_the_frame"
+
+
+def with_condition(rows: Frame, name: str, text: str, parameter: str = "condition") -> Frame:
+    """Return rows with one more column: whether each meets a condition, which is SQL over their columns."""
+    source = rows._source
+    return replace(rows, _source=replace(source, columns={**source.columns, name: _read(rows, text, parameter)}))
+
+
+def _read(rows: Frame, text: str, parameter: str) -> Expression:
+    """Return a condition over the relation's own columns.
+
+    Guarantee: the text is a condition and nothing more, as the question that it is read in is the one without it but
+    for the condition: text that closes a bracket, groups, or looks at another table is refused.
+    """
+    plain_text(text, parameter, "a condition in SQL, such as age > 65", least=1)
+    views = {_ROWS: replace(rows._source, where=None)}
+    bare = parse(f"SELECT COUNT(*) AS n FROM {_ROWS}", rows._source.tables, views)
+    found = parse(f"SELECT COUNT(*) AS n FROM {_ROWS} WHERE {text}", rows._source.tables, views)
+    if found.where is None or replace(found, where=None) != bare:
+        raise RequestError(
+            f"{parameter} must be a condition on the columns of the rows, such as age > 65; got {text!r}"
+        )
+    return found.where

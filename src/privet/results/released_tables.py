@@ -19,7 +19,7 @@ from privet.engines.duckdb.public import Bound, fetch
 from privet.engines.scan_sql.dialect import Renderer, RowSource
 from privet.query.functions import mentions, typed
 from privet.query.nodes import Beside, Order, Output, OverRows, PublicRows, Query, Step
-from privet.query.over import PLACES, SPREADS, facts_over
+from privet.query.released import PLACES, SPREADS, facts_over
 
 from .origins import UNKNOWN, AtLeast, Origin, Rising, added, derived
 from .postprocess import facts_of_kind, run_step, tidy

@@ -26,8 +26,8 @@ from privet.planner.editions import EDITIONS
 from privet.planner.make import error_of, make_plan
 from privet.planner.plan import Spend
 from privet.planner.verify import verify
+from privet.query.conditions import typed_where
 from privet.query.functions import evaluate_row
-from privet.query.implied import typed_where
 from privet.query.normal import call
 from privet.query.sql.parse import parse
 

@@ -449,6 +449,20 @@ def parts(node: Node, name: str) -> list[Node]:
     return list(part(node, name) or ())
 
 
+def conjuncts_of(node: Node | None) -> list[Node]:
+    """Return the conditions that must all hold, in the order in which they are written."""
+    waiting, found = [] if node is None else [node], []
+    while waiting:
+        one = waiting.pop()
+        while one.key == "paren":
+            one = part(one, "this")
+        if one.key == "and":
+            waiting += [part(one, "expression"), part(one, "this")]
+        else:
+            found.append(one)
+    return found
+
+
 def check_depth(tree: Node, most: int) -> None:
     """Refuse a tree that is deeper than our own recursion allows; a chain of AND or of OR counts once."""
     waiting = [(tree, 1)]

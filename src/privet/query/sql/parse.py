@@ -16,23 +16,76 @@ from fractions import Fraction
 from functools import cache
 from typing import ClassVar, TypeVar, cast
 
-from privet.core.errors import ParseError, PrivetError, RequestError, UnknownName, Unsupported
+from privet.core.errors import (
+    ParseError,
+    PrivetError,
+    RequestError,
+    UnknownName,
+    Unsupported,
+    WrongKind,
+    without_passwords,
+)
 from privet.core.estimate import COVERS, Covers
 from privet.core.given import choice, mapping
 from privet.core.numbers import is_unicode, read_rational, written_decimal
 from privet.core.schema import Schema
-from privet.query.first import FirstValues
 from privet.query.functions import sql_names
 from privet.query.nodes import PrivateRows, Query
+from privet.query.released import FirstValues
 
 from .calls import NAMES
-from .clauses import UNDERSTOOD, Node, check_depth, check_nodes, part, parts
-from .places import mark
+from .clauses import UNDERSTOOD, Node, blamed, check_depth, check_nodes, part, parts
 from .quartiles import read_quantiles
-from .rewrites import NOTHING, GivenValues, read_schema, settle_forms, settle_given, settle_names, without_brackets
+from .rewrites import (
+    BOUNDING,
+    NOTHING,
+    GivenValues,
+    read_schema,
+    settle_forms,
+    settle_given,
+    settle_names,
+    with_bounds,
+    without_brackets,
+)
 from .select import read_query, read_rows
-from .stated import BOUNDING, with_bounds
 from .synonyms import SYNONYMS
+
+_WIDEST = 100
+
+
+def mark(error: RequestError, sql: str, tokens: Sequence[Node]) -> None:
+    """Add the line of a text to an error, and beneath it a caret at the place that it is about, if that is known."""
+    start = blamed(error)
+    if start is None:
+        start = _named(error, tokens) if not isinstance(error, ParseError) else _of_line(error, sql)
+    if start is None or not error.args or "\n" in str(error.args[0]) or not 0 <= start < len(sql):
+        return
+    first, after = sql.rfind("\n", 0, start) + 1, sql.find("\n", start)
+    line = sql[first : len(sql) if after < 0 else after]
+    column = start - first
+    cut = max(0, min(column - _WIDEST // 2, len(line) - _WIDEST))
+    shown = "".join(sign if sign.isprintable() else " " for sign in line[cut : cut + _WIDEST])
+    if not shown.isascii() or without_passwords(shown) != shown:
+        shown = without_passwords("".join(sign if sign.isascii() else "?" for sign in shown))
+    error.args = (f"{error.args[0]}\n  {shown}\n  {' ' * (column - cut)}^", *error.args[1:])
+
+
+def _of_line(error: ParseError, sql: str) -> int | None:
+    """Return the place that a line and a column mean, of which the parser counts the last sign of a word."""
+    if error.line is None or error.column is None:
+        return None
+    before = sum(len(line) + 1 for line in sql.split("\n")[: error.line - 1])
+    return before + max(0, error.column - 1)
+
+
+def _named(error: RequestError, tokens: Sequence[Node]) -> int | None:
+    """Return where the name stands that an error is about, if it stands in the text."""
+    name = error.name if isinstance(error, UnknownName) else error.function if isinstance(error, WrongKind) else None
+    if name is None:
+        return None
+    wanted = name.rsplit(".", 1)[-1].casefold()
+    return next((int(token.start) for token in tokens if str(token.text).casefold() == wanted), None)
+
 
 # How a question wants to be answered, where its SQL says so, in words that the parser does not know.
 #

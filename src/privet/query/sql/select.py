@@ -1,21 +1,23 @@
-"""Reads SELECT statements: FROM with its joins, GROUP BY with its levels, and what is asked."""
+"""Reads SELECT statements: what each stands on, GROUP BY with its levels, and what is asked.
+
+A sub-query or CTE without aggregates narrows private rows; one with aggregates releases rows, and what stands on it
+reshapes what was released.
+"""
 
 from __future__ import annotations
 
-import typing
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from privet.core.errors import InvariantError, RequestError, UnknownName, Unsupported
 from privet.core.relation import ColumnRef, Expression
 from privet.core.schema import Schema
 from privet.core.unit import unit_columns
 from privet.query.build import aggregated, by_distinct, listed, narrowed, refined
-from privet.query.first import FirstValues, with_first
 from privet.query.functions import mentions
 from privet.query.inside import deduplicated, grouped, stays_within, with_ranks
-from privet.query.join import Columns, full, join, pair, shared_rows, united
-from privet.query.lookups import among, exists, has_outer, outer
+from privet.query.join import shared_rows, united
+from privet.query.lookups import has_outer, outer
 from privet.query.nodes import (
     Level,
     Order,
@@ -33,23 +35,32 @@ from privet.query.nodes import (
     union_of,
 )
 from privet.query.normal import call, conjunction
-from privet.query.resolve import condition
-from privet.query.several import stacked, unused, value_of_released, with_values
+from privet.query.released import (
+    RELEASED_INSIDE,
+    FirstValues,
+    stacked,
+    unused,
+    value_of_released,
+    with_first,
+    with_values,
+)
 from privet.query.shape import conjuncts, is_public
 
 from .calls import NAMES
-from .clauses import Node, part, parts, refusal
-from .crosstab import pivoted
-from .joins import Item, arranged, conjuncts_of, read_anti_joins
-from .nested import Lookups, Nested, ReadNested
-from .released import RELEASED_INSIDE, KeptMembers, Values, read_released
-from .rewrites import DECLARED, NATURAL, fixed_value
+from .clauses import Node, conjuncts_of, part, parts, refusal
+from .from_clause import FromTables, item_of, pivoted, read_from, renamed, standing_at
+from .nested import KeptMembers, Lookups, Nested, ReadNested, Values
+from .rewrites import fixed_value
 from .translate import Scope, find, translate
 
-# Reads GROUP BY, with GROUPING SETS, ROLLUP and CUBE, from the parser's tree.
-
-
 Read = Callable[[Node], Expression]
+
+_SEVERAL = frozenset(("rollup", "cube", "groupingsets"))
+_LARGEST_LIMIT = 2**31
+_ROWS = (
+    "this lists single rows of a private table; aggregate them: SELECT COUNT(*) FROM ..., or "
+    "SELECT x, AVG(y) FROM ... GROUP BY x"
+)
 
 
 def read_groups(group: Node, read: Read) -> tuple[Level, ...]:
@@ -80,306 +91,6 @@ def _level(item: Node, read: Read) -> Level:
     while item.key == "paren":
         item = part(item, "this")
     return (read(item),)
-
-
-_SEVERAL = frozenset(("rollup", "cube", "groupingsets"))
-
-
-# Reads FROM: tables, sub-queries and CTEs, and the joins between them, into rows to stand on and names to use.
-
-
-Side = typing.Literal["inner", "left", "right", "full", "semi", "anti"]
-
-
-Plain = typing.Literal["inner", "left", "right"]
-
-
-@dataclass(frozen=True)
-class FromTables:
-    """What FROM can name: the tables, and the CTEs and views in sight; `used` gathers the CTEs that were named.
-
-    Where all that a question names is public, what it asks is `exact`: rows are listed, and nothing is released.
-    """
-
-    tables: Mapping[str, Schema]
-    ctes: Mapping[str, Standing]
-    used: set[str]
-    exact: bool = False
-    first: FirstValues | None = None
-    """Takes the values that are released before the question is asked, where there may be such."""
-
-
-ReadRelation = Callable[[Node, FromTables], Standing]
-
-
-def read_from(node: Node, places: FromTables, read: ReadRelation) -> tuple[Standing, Scope, frozenset[int]]:
-    """Return what a SELECT stands on, the names it may use, and the conditions of WHERE that its joins have asked.
-
-    `read` reads a sub-query. Conditions are known by their identity.
-    """
-    origin = part(node, "from")
-    if origin is None:
-        raise Unsupported("a query reads a table: SELECT ... FROM " + (next(iter(sorted(places.tables)), "...")))
-    first, name = _place(part(origin, "this"), places, read)
-    joins = parts(node, "joins")
-    if not joins:
-        return first, Scope.over(((name, first.columns),), first.owner), frozenset()
-    placed = [(first, name, None), *((*_place(part(one, "this"), places, read), one) for one in joins)]
-    _settle_natural(placed)
-    where = part(node, "where")
-    if any(isinstance(standing, ReleasedRows) for standing, _, _ in placed):
-        return read_released(placed, None if where is None else part(where, "this"))
-    for one in joins:
-        _kind(one)
-    items, none = read_anti_joins([_item(*one) for one in placed], node)
-    _check_different(items)
-    found = arranged(items, None if where is None else part(where, "this"))
-    (start, _), *others = found.order
-    standing = items[start].rows
-    sides: list[tuple[Item, Columns]] = [(items[start], standing.columns)]
-    merged: dict[str, Expression] = {}
-    for place, conditions in others:
-        standing, sides, merged = _joined(items[place], conditions, standing, sides, merged)
-    written = [side for item in items for side in sides if side[0] is item]
-    every = {column: made for _, columns in reversed(written) for column, made in columns.items()}
-    return _with_columns(standing, every), _scope(written, standing.owner, merged), found.used | none
-
-
-def _settle_natural(placed: Sequence[tuple[Standing, str, Node | None]]) -> None:
-    """Make each NATURAL JOIN one by USING, with the columns that its tables have in common and of their own."""
-    known: set[str] = set()
-    for standing, name, node in placed:
-        added = _item(standing, name, None).hidden if isinstance(standing, PrivateRows) else frozenset()
-        own = {column.casefold(): column for column in standing.columns if column.casefold() not in added}
-        if node is not None and node.args.get(NATURAL):
-            shared = [column for key, column in own.items() if key in known]
-            if not shared:
-                raise Unsupported(f"NATURAL JOIN finds no column that {name!r} and a table before it have; write ON")
-            node.set(NATURAL, None)
-            node.set("using", [_identifier(column) for column in shared])
-        known |= own.keys()
-
-
-def _identifier(name: str) -> Node:
-    from sqlglot.expressions import to_identifier
-
-    return to_identifier(name, quoted=False)
-
-
-def _item(standing: Standing, name: str, node: Node | None) -> Item:
-    rows = _private(standing)
-    # a sub-query names its columns itself
-    stored = (
-        isinstance(rows.table, str) and rows.columns == PrivateRows.of(rows.table, rows.schema, rows.tables).columns
-    )
-    link = rows.schema.link if stored else None
-    owners = () if link is None else (one for one in unit_columns(rows.schema.unit) if one != link.via)
-    added = (one for one in owners if rows.columns.get(one) == ColumnRef(one))  # else a column of the table's own
-    return Item(rows, name, node, frozenset(one.casefold() for one in added))
-
-
-def _check_different(items: list[Item]) -> None:
-    taken: set[str] = set()
-    for item in items:
-        if item.name and item.name.casefold() in taken:
-            name = item.name
-            raise RequestError(
-                f"two tables in FROM are called {name!r}; give each a name of its own: JOIN {name} AS other"
-            )
-        taken.add(item.name.casefold())
-
-
-def _scope(
-    sides: Sequence[tuple[Item, Columns]], owner: str | None, merged: Mapping[str, Expression] | None = None
-) -> Scope:
-    hidden = {item.name: item.hidden for item, _ in sides}
-    return Scope.over(tuple((item.name, columns) for item, columns in sides), owner, merged, hidden)
-
-
-def _joined(
-    item: Item,
-    conditions: tuple[Node, ...],
-    left: PrivateRows,
-    sides: list[tuple[Item, Columns]],
-    merged: dict[str, Expression],
-) -> tuple[PrivateRows, list[tuple[Item, Columns]], dict[str, Expression]]:
-    kind: Side = "inner" if item.join is None else _kind(item.join)
-    if kind in {"semi", "anti"}:
-        return _matched(item, conditions, left, sides, merged), sides, merged
-    if kind == "full":
-        return _full(item, conditions, left, sides, merged)
-    return _paired(item, conditions, left, sides, merged, typing.cast(Plain, kind))
-
-
-def _matched(
-    item: Item,
-    conditions: tuple[Node, ...],
-    left: PrivateRows,
-    sides: list[tuple[Item, Columns]],
-    merged: dict[str, Expression],
-) -> PrivateRows:
-    """Return the rows that meet another one, or those that meet none: SEMI JOIN and ANTI JOIN."""
-    if item.join is None:
-        raise InvariantError("what is matched is joined")
-    mine = _scope(sides, None, merged)
-    known = {name.casefold() for _, columns in sides for name in columns}
-    added = item.hidden & known  # what a link added stands behind a column that is a table's own
-    shown = {name: one for name, one in item.rows.columns.items() if name.casefold() not in added}
-    theirs = replace(_scope([(item, shown)], None), outer=mine)
-    asked = [one for node in conditions for one in conjuncts(translate(node, theirs))]
-    whole = _scope([(item, item.rows.columns)], None)
-    asked += [call("equal", outer(mine.named(one)), whole.named(one)) for one in parts(item.join, "using")]
-    facts = item.rows.schema.columns
-    own = conjunction(item.rows.where, *(condition(one, facts, "ON") for one in asked if not has_outer(one)))
-    others = among(replace(item.rows, where=own), [one for one in asked if has_outer(one)])
-    made, met = exists(left, others)
-    kept = met if _kind(item.join) == "semi" else call("not", met)
-    return replace(made, where=conjunction(made.where, kept))
-
-
-def _full(
-    item: Item,
-    conditions: tuple[Node, ...],
-    left: PrivateRows,
-    sides: list[tuple[Item, Columns]],
-    merged: dict[str, Expression],
-) -> tuple[PrivateRows, list[tuple[Item, Columns]], dict[str, Expression]]:
-    """Return the rows of a FULL JOIN, with their columns as each side names them."""
-    several = [_paired(item, conditions, left, sides, merged, kind) for kind in ("left", "right")]
-    made = []
-    for standing, found, kept in several:
-        flat = {f"{place} {column}": one for place, (_, columns) in enumerate(found) for column, one in columns.items()}
-        made.append(_with_columns(standing, flat | {f"using {name}": one for name, one in kept.items()}))
-    both = full(*made)
-    return both, _unflat(both.columns, [*sides, (item, item.rows.columns)]), _using(both.columns)
-
-
-def _paired(
-    item: Item,
-    conditions: tuple[Node, ...],
-    left: PrivateRows,
-    sides: list[tuple[Item, Columns]],
-    merged: dict[str, Expression],
-    kind: Plain,
-) -> tuple[PrivateRows, list[tuple[Item, Columns]], dict[str, Expression]]:
-    # what is known so far stands in one mapping, so that the join can rename it as a whole
-    flat = {f"{place} {column}": one for place, (_, columns) in enumerate(sides) for column, one in columns.items()}
-    flat |= {f"using {column}": one for column, one in merged.items()}
-    both = pair(_with_columns(left, flat), item.rows, kind)
-    mine, theirs = both.sides
-    old = _unflat(mine, sides)
-    scope = _scope((*old, (item, theirs)), None, _using(mine))
-    on = conjunction(*(translate(one, scope) for one in conditions))
-    using = [] if item.join is None else parts(item.join, "using")
-    shared: dict[str, tuple[Expression, Expression]] = {}
-    for identifier in using:
-        before = _scope(old, None, _using(mine)).named(identifier)
-        after = _scope([(item, theirs)], None).named(identifier)
-        shared[identifier.name] = (before, after)
-    on = conjunction(on, *(call("equal", *two) for two in shared.values()))
-    standing, mine, theirs = join(both, on)
-    found = [*_unflat(mine, sides), (item, theirs)]
-    kept = _using(mine)
-    for identifier in using:
-        scope = _scope(found[-1:], None) if kind == "right" else _scope(found[:-1], None, kept)
-        kept[identifier.name] = scope.named(identifier)
-    return standing, found, kept
-
-
-def _unflat(flat: Columns, sides: list[tuple[Item, Columns]]) -> list[tuple[Item, Columns]]:
-    return [
-        (item, {column: flat[f"{place} {column}"] for column in columns}) for place, (item, columns) in enumerate(sides)
-    ]
-
-
-def _using(flat: Columns) -> dict[str, Expression]:
-    return {name.removeprefix("using "): one for name, one in flat.items() if name.startswith("using ")}
-
-
-def _kind(node: Node) -> Side:
-    side, kind = str(node.args.get("side") or "").upper(), str(node.args.get("kind") or "").upper()
-    if kind in {"SEMI", "ANTI"} and side in {"", "LEFT"}:
-        return "semi" if kind == "SEMI" else "anti"
-    if side not in {"", "LEFT", "RIGHT", "FULL"} or kind not in {"", "INNER", "OUTER" if side else "", "CROSS"}:
-        written = " ".join(word for word in (side, kind) if word)
-        raise Unsupported(f"{written} JOIN is not supported; use JOIN ... ON, LEFT JOIN ... ON or FULL JOIN ... ON")
-    if side and part(node, "on") is None and not parts(node, "using"):
-        raise Unsupported(f"{side} JOIN needs an ON")
-    return typing.cast(Side, side.lower() or "inner")
-
-
-def _place(place: Node, places: FromTables, read: ReadRelation) -> tuple[Standing, str]:
-    """Return one thing that FROM names, and the name by which its columns may be qualified."""
-    alias = part(place, "alias")
-    name = None if alias is None or part(alias, "this") is None else part(alias, "this").name
-    pivots = parts(place, "pivots")
-    if pivots:
-        if len(pivots) > 1:
-            raise Unsupported("one PIVOT stands after a table; put others into a sub-query")
-        bare = place.copy()
-        bare.set("pivots", None)
-        turned = pivoted(_place(bare, places, read)[0], pivots[0])
-        own = part(pivots[0], "alias")
-        return turned, "" if own is None or part(own, "this") is None else part(own, "this").name
-    if place.key == "subquery":
-        return _renamed(read(part(place, "this"), places), alias), name or ""
-    if place.key == "table" and part(place, "this").key == "identifier":
-        found, own = _named(part(place, "this"), places)
-        return _renamed(found, alias), name or own
-    if place.key == "table":
-        raise Unsupported("functions cannot stand in FROM; name a declared table: " + ", ".join(sorted(places.tables)))
-    raise refusal(place, NAMES)
-
-
-def _named(identifier: Node, places: FromTables) -> tuple[Standing, str]:
-    found = None if identifier.args.get(DECLARED) else find(places.ctes, identifier)
-    if found is not None:
-        places.used.add(found)
-        return places.ctes[found], found
-    found = find(places.tables, identifier)
-    if found is None:
-        raise UnknownName("table", identifier.name, (*places.tables, *places.ctes))
-    return PrivateRows.of(found, places.tables[found], places.tables), found
-
-
-def _renamed(standing: Standing, alias: Node | None) -> Standing:
-    """Return rows whose first columns have the names that an alias lists: AS t(a, b)."""
-    given = [] if alias is None else [str(one.name) for one in parts(alias, "columns")]
-    if not given:
-        return standing
-    old = list(standing.columns)
-    if len(given) > len(old):
-        raise RequestError(f"{len(given)} names are listed after an alias, and there are {len(old)} columns")
-    names = [*given, *old[len(given) :]]
-    if len({name.casefold() for name in names}) < len(names):
-        raise RequestError("two columns have one name after the alias; list other names")
-    if isinstance(standing, PrivateRows):
-        return _with_columns(standing, dict(zip(names, standing.columns.values(), strict=True)))
-    outputs = tuple(zip(names, standing.columns.values(), strict=True))
-    return refined(standing, Select(outputs=outputs))
-
-
-def _private(standing: Standing) -> PrivateRows:
-    if not isinstance(standing, PrivateRows):
-        raise InvariantError("released rows are joined by themselves")
-    return standing
-
-
-def _with_columns(standing: PrivateRows, columns: Columns) -> PrivateRows:
-    return replace(standing, columns=columns)
-
-
-# Translates SELECT statements: what each stands on, and what it asks of it.
-#
-# A sub-query or CTE without aggregates narrows private rows; one with aggregates releases rows, and what stands on it
-# reshapes what was released.
-
-
-_LARGEST_LIMIT = 2**31
-_ROWS = (
-    "this lists single rows of a private table; aggregate them: SELECT COUNT(*) FROM ..., or "
-    "SELECT x, AVG(y) FROM ... GROUP BY x"
-)
 
 
 def read_query(
@@ -428,7 +139,7 @@ def _relation(node: Node, places: FromTables, *, outermost: bool = False) -> Sta
     while node.key == "subquery" and part(node, "alias") is None:
         node = part(node, "this")
     if node.key == "pivot":
-        return pivoted(_place(part(node, "this"), places, _relation)[0], node)
+        return pivoted(standing_at(part(node, "this"), places, _relation)[0], node)
     if node.key not in {"select", "union", "intersect", "except"}:
         raise refusal(node, NAMES)
     if part(node, "with") is not None:
@@ -467,7 +178,7 @@ def _with(node: Node, places: FromTables) -> FromTables:
             raise RequestError(f"two CTEs are called {name!r}; give each its own name")
         own.add(name.casefold())
         made = _relation(part(cte, "this"), replace(places, ctes=dict(ctes), used=used))
-        made = _renamed(made, part(cte, "alias"))
+        made = renamed(made, part(cte, "alias"))
         for hidden in [known for known in ctes if known.casefold() == name.casefold()]:
             del ctes[hidden]
         ctes[name] = made
@@ -797,7 +508,7 @@ def _linked(condition: Expression, rows: PrivateRows, around: Scope) -> Expressi
     link = rows.schema.link if isinstance(rows.table, str) else None
     if link is None or condition.function != "equal":
         return condition
-    for name in _item(rows, "", None).hidden:
+    for name in item_of(rows, "", None).hidden:
         added = next((own for own in rows.columns if own.casefold() == name), "")
         theirs = next((one for own, one in around.columns.items() if own.casefold() == name), None)
         if theirs is not None and {ColumnRef(link.via), ColumnRef(added)}.issuperset(condition.arguments):

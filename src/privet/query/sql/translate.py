@@ -44,8 +44,7 @@ from .clauses import (
     refusal,
     unknown_function,
 )
-from .rewrites import fixed_value
-from .stated import AROUND, PER_ROW
+from .rewrites import AROUND, PER_ROW, fixed_value
 from .synonyms import called
 
 reserve(NAMES)
