@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 from privet.core.event import Receipt
 from privet.core.relation import Call, ColumnRef, Expression
 from privet.core.relation import Literal as Constant
+from privet.planner.accuracy import Accuracy
 
 from .core.errors import BadParameter, RequestError, UnknownName, Unsupported
 from .core.estimate import Covers, Estimate
@@ -36,7 +37,6 @@ from .planner.groupings import Combined, Levels, Several, levels_in, parts_of
 from .planner.measurements import Measurements, measurements_of
 from .planner.plan import Plan
 from .planner.public_plan import PublicPlan
-from .planner.target import Accuracy
 from .query.nodes import bin_widths
 from .query.resolve import BESIDE, OVER_ROWS, meanings
 from .release import Released

@@ -11,6 +11,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from privet.core.event import Receipt
+from privet.planner.comparisons import ThresholdPlan, steps_of
 
 from . import noise
 from .core.errors import InvariantError
@@ -18,13 +19,12 @@ from .core.scan import GroupKey, SealedSums
 from .core.schema import Key
 from .planner.keys import with_found
 from .planner.measures import Cell, Columns, OpenedSums, found_keys
-from .planner.threshold_plan import ThresholdPlan, steps_of
 
 if TYPE_CHECKING:
+    from privet.planner.comparisons import ChoicePlan, ScalarQuestion
+
     from .planner.batch import Batch
-    from .planner.choice_plan import ChoicePlan
     from .planner.plan import Plan
-    from .planner.scalars import ScalarQuestion
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Literal, Self, cast
 from privet.core.event import Entry
 from privet.core.schema import followed
 from privet.execution.run_stages import run_rounds, run_steps
+from privet.planner.accuracy import CONFIDENCE
+from privet.planner.comparisons import ChoicePlan, ThresholdPlan
+from privet.planner.rounds import InSteps
 
 from .answer import Answer
 from .core.budget import Approximate, Budget, Pure, Zcdp
@@ -65,15 +68,11 @@ from .execution.running_history import RunningPlan, plan_running, run_running
 from .execution.vector import OpenedVector, plan_vector
 from .ledger.memory import MemoryLedger
 from .planner.batch import Batch
-from .planner.choice_plan import ChoicePlan
 from .planner.contributions import covering
 from .planner.groupings import Several
-from .planner.in_steps import InSteps
 from .planner.plan import Plan
 from .planner.public_plan import PublicPlan
 from .planner.stability import Rule
-from .planner.target import CONFIDENCE
-from .planner.threshold_plan import ThresholdPlan
 from .planner.touching import with_blocks
 from .planner.verify import verify
 from .query.frame import Frame, count

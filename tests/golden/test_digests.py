@@ -21,8 +21,8 @@ import pytest
 import privet
 from privet import col
 from privet.planner.batch import Batch, editions_of_batch
-from privet.planner.editions import as_of, before, digest_of
 from privet.planner.groupings import Levels
+from privet.planner.plan import as_of, before, digest_of
 
 sys.path.insert(0, str(Path(__file__).parent))
 

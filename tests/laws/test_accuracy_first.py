@@ -23,10 +23,10 @@ from privet.core.errors import (
 from privet.core.schema import Table, integer
 from privet.core.unit import Person, Rows, Unit
 from privet.mechanisms import Gaussian
+from privet.planner.accuracy import excess
 from privet.planner.make import make_plan
 from privet.planner.plan import Plan
 from privet.planner.rounds import PRICES, price
-from privet.planner.target import excess
 from privet.session import Session
 from worlds import BOTH, PURE, RHO
 from worlds import visits_session as session

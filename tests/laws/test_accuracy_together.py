@@ -13,11 +13,11 @@ from privet.core.budget import Approximate, Budget, Pure
 from privet.core.errors import BadParameter, BudgetExceeded, PrivetError, RequestError, UnknownName, Unsupported
 from privet.core.unit import Person, Rows, Unit
 from privet.mechanisms import Gaussian, Laplace
+from privet.planner.accuracy import excess
 from privet.planner.batch import Batch
 from privet.planner.keys import Choice, choices
 from privet.planner.measures import Measure
 from privet.planner.plan import Plan
-from privet.planner.target import excess
 from worlds import BOTH, PURE, RHO
 from worlds import visits_session as session
 

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import binom
 
 import privet
-from privet.planner.presence import EMPTY, PART, least_rows, presence_only
+from privet.planner.selections import EMPTY, PART, least_rows, presence_only
 from privet.release import Released
 from privet.results.read import read_answer
 

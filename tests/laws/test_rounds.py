@@ -35,9 +35,9 @@ from privet.engines.duckdb.engine import DuckDB
 from privet.ledger.memory import MemoryLedger
 from privet.ledger.sqlite.store import SqliteLedger
 from privet.mechanisms.rank_ladder import QuantileLadder
+from privet.planner.accuracy import achieved
 from privet.planner.plan import Limit, Plan
 from privet.planner.rounds import MOST_ROUNDS
-from privet.planner.target import achieved
 from privet.planner.verify import verify
 from privet.query.frame import col, count, mean
 from privet.release import Released, public_cells

@@ -13,27 +13,27 @@ MUTANTS: list[Mutant] = [
         ("excess(best, target) > 1", "False"),
     ),
     *of(
-        "planner.together:Needs.total",
+        "planner.batch:Needs.total",
         "laws/test_accuracy_together.py",
         ("(*self.sums.values(), *self.keys.values())", "self.sums.values()"),
     ),
     *of(
-        "planner.together:_least.narrow",
+        "planner.batch:_least.narrow",
         "laws/test_accuracy_together.py",
         ("half <= wanted", "half <= wanted * Fraction(11, 10)"),
     ),
     *of(
-        "planner.together:_least",
+        "planner.batch:_least",
         "laws/test_accuracy_together.py",
         ("have is not None and narrow(have)", "have is not None"),
     ),
     *of(
-        "planner.together:_cheapest_parts",
+        "planner.batch:_cheapest_parts",
         "laws/test_accuracy_together.py",
         ("spend.keys / max(1, finds)", "spend.keys"),
     ),
     *of(
-        "planner.together:_price_of",
+        "planner.batch:_price_of",
         "laws/test_accuracy_together.py",
         (
             "_room(needs, replace(spend, epsilon=price(middle)))",
@@ -51,14 +51,14 @@ MUTANTS: list[Mutant] = [
         ("plan.target.confidence if plan.target else CONFIDENCE", "CONFIDENCE"),
     ),
     *of(
-        "planner.target:half_width_of",
+        "planner.accuracy:half_width_of",
         "laws/test_accuracy_first.py laws/test_accuracy_together.py",
         ("(half + _rounding(plan, reading)) * abs(line.factor)", "half + _rounding(plan, reading)"),
         ("reading.aggregate.linear is None", "False"),
         ("half + _rounding(plan, reading)", "half"),
     ),
     *of(
-        "planner.target:excess",
+        "planner.accuracy:excess",
         "laws/test_accuracy_first.py laws/test_accuracy_together.py",
         (
             "max(one.half_width / one.wanted for one in reached(plan, target))",
@@ -66,7 +66,7 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "planner.target:reached",
+        "planner.accuracy:reached",
         "laws/test_accuracy_first.py laws/test_accuracy_together.py",
         ("float(target.confidence)", "0.95"),
     ),

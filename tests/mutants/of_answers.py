@@ -6,7 +6,7 @@ from mutant import Mutant, of
 
 MUTANTS: list[Mutant] = [
     *of(
-        "planner.bias:_of_reading",
+        "planner.contributions:_of_reading",
         "laws/test_bounding_marks.py",
         ("above or (lost and high > 0)", "above"),
         ("below or (lost and low < 0)", "below"),
@@ -14,7 +14,7 @@ MUTANTS: list[Mutant] = [
         ("_EITHER if below or (above and aggregate.arity > 1) else Bias(low=above)", "_NONE"),
     ),
     *of(
-        "planner.bias:loses",
+        "planner.contributions:loses",
         "laws/test_bounding_marks.py",
         ("scan.schema.unit.rowwise", "False"),
         ("min(rows, cells) > groups or (rows > kept and not scan.distinct)", "min(rows, cells) > groups"),
@@ -22,18 +22,18 @@ MUTANTS: list[Mutant] = [
         ("if any(join.most is not None for join in joins_of(scan.table)):\n    ...", ""),
     ),
     *of(
-        "planner.bias:_most_rows",
+        "planner.contributions:_most_rows",
         "laws/test_bounding_marks.py",
         ("schema.key in unit_columns(schema.unit) or _one_each(scan.table)", "True"),
         ("schema.key in unit_columns(schema.unit) or _one_each(scan.table)", "False"),
     ),
     *of(
-        "planner.bias:_quotient",
+        "planner.contributions:_quotient",
         "laws/test_bounding_marks.py",
         ("-signs[0] * signs[1] ** 2", "signs[0] * signs[1] ** 2"),
     ),
     *of(
-        "planner.bias:_product",
+        "planner.contributions:_product",
         "laws/test_bounding_marks.py",
         ("reversed(signs)", "signs"),
     ),
@@ -321,7 +321,7 @@ MUTANTS: list[Mutant] = [
         ("released[1] * float(self.argument.middle)", "0.0"),
     ),
     *of(
-        "planner.editions:Edition.of",
+        "planner.plan:Edition.of",
         "unit/planner/test_sums_beside_means.py",
         ("self.concerns(plan.passes) or (self.asked is not None and self.asked(plan))", "self.concerns(plan.passes)"),
     ),
@@ -341,18 +341,18 @@ MUTANTS: list[Mutant] = [
         ("unit / 2**self.shift", "unit"),
     ),
     *of(
-        "planner.editions:digest_of",
+        "planner.plan:digest_of",
         "unit/planner/test_editions.py",
         ('canonical(["editions", numbers, passes]) if numbers else canonical(passes)', "canonical(passes)"),
         ("EDITIONS[:editions]", "EDITIONS"),
     ),
     *of(
-        "planner.editions:as_of",
+        "planner.plan:as_of",
         "unit/planner/test_editions.py",
         ("edition.earlier(found) if edition.sound else None", "edition.earlier(found)"),
     ),
     *of(
-        "planner.editions:editions_of",
+        "planner.plan:editions_of",
         "unit/planner/test_editions.py",
         ("made is not None and reaches(made)", "made is not None"),
     ),

@@ -10,7 +10,7 @@ VECTORS = "unit/test_above_session.py"
 
 MUTANTS: list[Mutant] = [
     *of(
-        "planner.scalars:movement_of",
+        "planner.comparisons:movement_of",
         MOVED,
         ('schema.moves == "add-remove"', "True"),
         ("schema.unit.touches == 1", "True"),
@@ -19,25 +19,25 @@ MUTANTS: list[Mutant] = [
         ("sensitivity_of(total, scan).l1", "total.most * 2**20"),
     ),
     *of(
-        "planner.scalars:check_scalar_scan",
+        "planner.comparisons:check_scalar_scan",
         "unit/planner/test_scalars.py",
         ("total.origin or total.offset or total.power != 1", "False"),
         ("scan.bounding.order != 1", "False"),
     ),
     *of(
-        "planner.scalars:scalar_question",
+        "planner.comparisons:scalar_question",
         CHOICES,
         ("not all(map(_is_plain, query.steps))", "False"),
         ("columns[0].column != query.aggregates[0].name", "False"),
     ),
     *of(
-        "planner.choice_plan:_moved",
+        "planner.comparisons:_moved",
         f"{CHOICES} {MOVED}",
         ("max(one.distance for one in movements)", "min(one.distance for one in movements)"),
         ("all(one.rises for one in movements)", "any(one.rises for one in movements)"),
     ),
     *of(
-        "planner.choice_plan:verify_choice",
+        "planner.comparisons:verify_choice",
         CHOICES,
         ("plan.sensitivity < sensitivity", "False"),
         ("(plan.monotone and not monotone)", "False"),
@@ -45,18 +45,18 @@ MUTANTS: list[Mutant] = [
         ("0 <= one < len(plan.scans[scan].sums)", "True"),
     ),
     *of(
-        "planner.choice_plan:make_choice",
+        "planner.comparisons:make_choice",
         CHOICES,
         ("1 if monotone else 2", "1"),
         ('8 if chosen == "gumbel" else 2', "8"),
     ),
     *of(
-        "planner.choice_plan:ChoicePlan.multiples",
+        "planner.comparisons:ChoicePlan.multiples",
         CHOICES,
         ("int(worth_of(*one) / self.unit)", "1"),
     ),
     *of(
-        "planner.choice_plan:ChoicePlan.digest",
+        "planner.comparisons:ChoicePlan.digest",
         CHOICES,
         (
             "[self.options, self.scans, places, self.sensitivity, self.monotone, self.rate, self.law]",
@@ -76,7 +76,7 @@ MUTANTS: list[Mutant] = [
         ("self.engine.check(scan)", "pass"),
     ),
     *of(
-        "planner.threshold_plan:verify_question",
+        "planner.comparisons:verify_question",
         VECTORS,
         ("moved.distance > plan.sensitivity", "False"),
         ("plan.monotone and not moved.rises", "False"),
@@ -84,30 +84,30 @@ MUTANTS: list[Mutant] = [
         ("verify_scan(scan, tables)", "pass"),
     ),
     *of(
-        "planner.threshold_plan:ThresholdPlan.event",
+        "planner.comparisons:ThresholdPlan.event",
         VECTORS,
         ("Repeated(measured, self.limit)", "measured"),
         ("scale is None", "True"),
     ),
     *of(
-        "planner.threshold_plan:ThresholdPlan.__post_init__",
+        "planner.comparisons:ThresholdPlan.__post_init__",
         VECTORS,
         ("self.unit.touches != 1", "False"),
         ('self.neighbors != "add-remove"', "False"),
     ),
     *of(
-        "planner.threshold_plan:ThresholdPlan.digest",
+        "planner.comparisons:ThresholdPlan.digest",
         VECTORS,
         ("[self.unit, self.neighbors, self.account, self.name]", "[self.unit, self.neighbors, self.name]"),
         ("[self.unit, self.neighbors, self.account, self.name]", "[self.unit, self.neighbors, self.account]"),
     ),
     *of(
-        "planner.threshold_plan:steps_of",
+        "planner.comparisons:steps_of",
         VECTORS,
         ("worth_of(question.sum, question.scan)", "question.sum.step"),
     ),
     *of(
-        "planner.threshold_plan:cost_of_spend",
+        "planner.comparisons:cost_of_spend",
         VECTORS,
         ("2 * (spend.rho or Fraction(0))", "8 * (spend.rho or Fraction(0))"),
     ),

@@ -42,7 +42,7 @@ MUTANTS: list[Mutant] = [
             'tuple(dict.fromkeys(replace(one, name="") for one in several[0].readings))',
         ),
     ),
-    *of("planner.editions:_unshared", SHARED, ("plan.unshared", "None")),
+    *of("planner.plan:_unshared", SHARED, ("plan.unshared", "None")),
     *of("inference.bars:_rounded_width", SHARED, ("places * step - middle", "-middle")),
     *of(
         "results.comparisons:_noises_of",
@@ -66,13 +66,13 @@ MUTANTS: list[Mutant] = [
     *of("query.conditions:_truth", REGIONS, ("(inner[0], inner[2], inner[1])", "inner")),
     *of("query.conditions:disjoint", REGIONS, ("one.both(other).empty", "True")),
     *of(
-        "planner.blocks:which_of",
+        "planner.cells:which_of",
         ARRANGED,
         ("enumerate(conditions[:-1])", "enumerate(reversed(conditions[:-1]))"),
     ),
-    *of("planner.blocks:in_block", ARRANGED, ("conjunction(first.where, chosen)", "first.where")),
+    *of("planner.cells:in_block", ARRANGED, ("conjunction(first.where, chosen)", "first.where")),
     *of(
-        "planner.blocks:_as_one", ARRANGED, ('conjunction(*sorted(common, key=canonical), call("or", *blocks))', "None")
+        "planner.cells:_as_one", ARRANGED, ('conjunction(*sorted(common, key=canonical), call("or", *blocks))', "None")
     ),
     *of(
         "planner.arrange:_Price.measured",
@@ -96,8 +96,8 @@ MUTANTS: list[Mutant] = [
     ),
     *of("planner.arrange:variance_of", CELLS, ("_noisy_at_each_level(plan)", "False")),
     *of("planner.batch:make_batch", CELLS, ("not shared", "False")),
-    *of("planner.together:_sharing", ARRANGED, ("after < before", "after > before")),
-    *of("planner.cell_sums:EqualSums._summed", CELLS, ("many == 1 or not law.scale", "True")),
+    *of("planner.batch:_sharing", ARRANGED, ("after < before", "after > before")),
+    *of("planner.accuracy:EqualSums._summed", CELLS, ("many == 1 or not law.scale", "True")),
     *of(
         "planner.make:_errs_less",
         "unit/planner/test_sums_beside_means.py",
@@ -115,12 +115,12 @@ MUTANTS: list[Mutant] = [
         ("cell[axes[level].index(place)] if place in axes[level] else None", "cell[0] if cell else None"),
     ),
     *of(
-        "planner.cell_sums:SummedNoise.of",
+        "planner.accuracy:SummedNoise.of",
         CELLS,
         ("factors**2 * own", "np.abs(factors) * own"),
         ("parts.max(axis=1) / total", "np.ones(len(total))"),
     ),
-    *of("planner.cell_sums:_terms", CELLS, ("kept(row)", "True")),
+    *of("planner.accuracy:_terms", CELLS, ("kept(row)", "True")),
     *of(
         "planner.from_strategy:_scanned",
         LAWS,

@@ -122,29 +122,29 @@ MUTANTS: list[Mutant] = [
         ("grid.step / 2 if rounds else Fraction(0)", "Fraction(0)"),
     ),
     *of(
-        "planner.quantiles:without_ladders",
+        "planner.selections:without_ladders",
         "unit/test_quantile_session.py",
         ("isinstance(draw, QuantileLadder) and draw.beta", "False"),
     ),
     *of(
-        "planner.quantiles:_ladders",
+        "planner.selections:_ladders",
         "unit/test_quantile_session.py",
         ("part.part(Fraction(1, 2)), alpha / 2", "part.part(Fraction(1, 2)), alpha"),
         ("(alpha / 2, max(alpha / 2, LEAST_ALPHA))", "(alpha, max(alpha / 2, LEAST_ALPHA))"),
         ("scan.schema.unit.touches > 1", "False"),
     ),
     *of(
-        "planner.presence:without_rows",
+        "planner.selections:without_rows",
         "laws/test_no_rows.py",
         ("sums[reading.places[-1]] <= least_rows(plan, reading.places[-1])", "values != values"),
     ),
     *of(
-        "planner.presence:least_rows",
+        "planner.selections:least_rows",
         "laws/test_no_rows.py",
         ("2 * EMPTY - 1", "0.5"),
     ),
     *of(
-        "planner.presence:presence_pass",
+        "planner.selections:presence_pass",
         "laws/test_no_rows.py",
         ("part.epsilon", "2 * part.epsilon"),
     ),
@@ -193,7 +193,7 @@ MUTANTS: list[Mutant] = [
         ("sensitivity_of(Sum(None, 1, 1), scan).l1", "Fraction(1)"),
     ),
     *of(
-        "planner.quantiles:_values",
+        "planner.selections:_values",
         "unit/test_quantile_session.py",
         (
             "QuantileJoint.of(shares, last=last, norm=norm_of(scan), epsilon=held, digits=digits)",
@@ -201,7 +201,7 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "planner.quantiles:_unit",
+        "planner.selections:_unit",
         "laws/test_quantile_privacy.py",
         ("sum(want.size * want.times for want in wants)", "max(want.size * want.times for want in wants)"),
     ),

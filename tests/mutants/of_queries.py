@@ -478,7 +478,7 @@ MUTANTS: list[Mutant] = [
         ("replace(asked, where=None)", "replace(asked, where=None, limit=None)"),
     ),
     *of(
-        "planner.in_steps:share_of",
+        "planner.rounds:share_of",
         "unit/test_questions_in_steps.py",
         ("Fraction(1, count)", "Fraction(1)"),
         ("spend.delta * part", "spend.delta"),

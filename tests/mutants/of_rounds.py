@@ -73,13 +73,13 @@ MUTANTS: list[Mutant] = [
         ("(low > high) | ranked.extreme", "(low < high) | ranked.extreme"),
     ),
     *of(
-        "planner.target:_width",
+        "planner.accuracy:_width",
         "laws/test_rounds.py",
         ("min(abs(bottom), abs(top))", "max(abs(bottom), abs(top))"),
         ("max(top - value, value - bottom)", "min(top - value, value - bottom)"),
     ),
     *of(
-        "planner.target:Accuracy.reached",
+        "planner.accuracy:Accuracy.reached",
         "laws/test_rounds.py",
         ("all(one.reached and one.rows for one in self.columns)", "any(one.reached for one in self.columns)"),
     ),

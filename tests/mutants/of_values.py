@@ -14,12 +14,12 @@ MUTANTS: list[Mutant] = [
         ("limit * 2**shift", "2**shift"),
     ),
     *of(
-        "planner.modes:_each",
+        "planner.selections:_range_each",
         "laws/test_frequent_values.py",
         ("part.epsilon / choices", "part.epsilon"),
     ),
     *of(
-        "planner.modes:winners_pass",
+        "planner.selections:winners_pass",
         "unit/test_mode_session.py",
         ("Fraction(1, 2)", "Fraction(1, 1)"),
         ("min(mode.k, len(option.values))", "mode.k"),
@@ -95,12 +95,12 @@ MUTANTS: list[Mutant] = [
         ("receipt.digest != charged.digest", "False"),
     ),
     *of(
-        "planner.modes:span_pass",
+        "planner.selections:span_pass",
         "laws/test_private_ranges.py",
         ("sensitivity_of(total, scan)", "sensitivity_of(total, replace(scan, keys=()))"),
     ),
     *of(
-        "planner.modes:span_pass",
+        "planner.selections:span_pass",
         "unit/test_bounds_session.py",
         ("shift_of(scan.bounding)", "0"),
     ),

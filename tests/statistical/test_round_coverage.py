@@ -19,9 +19,9 @@ from privet.core.event import Receipt
 from privet.core.scan import SealedSums
 from privet.core.schema import Contribution, Schema, category, integer, number
 from privet.core.unit import Person, Rows, Unit
+from privet.planner.accuracy import read_target
 from privet.planner.plan import Plan, Spend
 from privet.planner.rounds import make_rounds
-from privet.planner.target import read_target
 from privet.query.sql.parse import parse
 from privet.release import Released, release
 from privet.results.read import read_answer

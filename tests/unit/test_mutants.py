@@ -72,7 +72,7 @@ PRIVATE = {
     "planner.keys",
     "planner.make",
     "planner.plan",
-    "planner.quantiles",
+    "planner.selections",
     "planner.stability",
     "planner.verify",
     "query.build",

@@ -15,7 +15,7 @@ from privet.mechanisms.rank_choice import QuantileChoice
 from privet.mechanisms.rank_ladder import QuantileLadder
 from privet.planner.batch import digests_of
 from privet.planner.measures import QuantileMeasure, SumMeasure
-from privet.planner.quantiles import far_notes
+from privet.planner.selections import far_notes
 from privet.release import Released
 from privet.results.read import quantile_intervals
 

@@ -17,8 +17,8 @@ import privet
 from privet import Approximate, Contribution, Person, Pure, Session, Table, Zcdp
 from privet.core.errors import BudgetExceeded, InvariantError, RequestError, Unsupported
 from privet.core.relation import Literal, parts_of
-from privet.planner.in_steps import InSteps, share_of
 from privet.planner.plan import Plan, Spend
+from privet.planner.rounds import InSteps, share_of
 from privet.query.nodes import Query
 from privet.query.sql.parse import parse
 

@@ -454,8 +454,8 @@ def _print(plan: Plan, fits: str) -> None:
 
 
 def _print_widths(plan: Plan) -> None:
+    from privet.planner.accuracy import heading, widths
     from privet.planner.groupings import levels_in
-    from privet.planner.widths import heading, widths
 
     rows = [
         (printable(f"{one.column} {level}".rstrip()), one.words().replace("; ", "\n"))

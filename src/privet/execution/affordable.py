@@ -8,11 +8,10 @@ from typing import cast
 
 from privet.core.errors import BudgetExceeded
 from privet.core.numbers import float_down
+from privet.planner.accuracy import reached, widths
 from privet.planner.make import make_plan
 from privet.planner.plan import Plan
 from privet.planner.rounds import make_rounds
-from privet.planner.target import reached
-from privet.planner.widths import widths
 
 from .executor import Executor
 from .request import AskOptions

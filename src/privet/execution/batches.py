@@ -12,13 +12,12 @@ from privet.core.errors import BadParameter, RequestError, Unsupported
 from privet.core.event import Receipt
 from privet.core.given import listed as list_of
 from privet.core.numbers import Number, open_probability, whole
-from privet.planner.batch import Batch, make_batch
+from privet.planner.accuracy import CONFIDENCE, read_target
+from privet.planner.batch import Batch, batch_within, make_batch
 from privet.planner.from_strategy import FromStrategy
 from privet.planner.groupings import Combined, Levels, parts_of
 from privet.planner.plan import Plan, Target
 from privet.planner.public_plan import is_about_public
-from privet.planner.target import CONFIDENCE, read_target
-from privet.planner.together import batch_within
 from privet.planner.verify import verify
 from privet.query.nodes import Query
 from privet.query.sql.parse import Wish

@@ -15,7 +15,7 @@ from privet.core.numbers import Number, rational, whole
 from privet.core.relation import Expression
 from privet.core.schema import Schema
 from privet.display import Figures
-from privet.planner.bias import loses
+from privet.planner.contributions import loses
 from privet.planner.keys import group_key
 from privet.planner.make import private_schema
 from privet.planner.many_counts import CountsPlan, marginal_design, plan_counts, range_design

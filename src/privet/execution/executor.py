@@ -18,16 +18,15 @@ from privet.core.ports import CountsBlocks, Engine, Ledger, Left, ListsPublicRow
 from privet.core.relation import Relation, tables_of
 from privet.core.scan import Scan, SealedSums, asks
 from privet.core.schema import Key, Schema, has_blocks
+from privet.planner.accuracy import CONFIDENCE
 from privet.planner.batch import Batch, MadeBatch, editions_of_batch
-from privet.planner.choice_plan import ChoicePlan
+from privet.planner.comparisons import ChoicePlan
 from privet.planner.contributions import largest_limit
-from privet.planner.editions import editions_of
 from privet.planner.explain import facts
 from privet.planner.keys import with_found
 from privet.planner.measures import Columns
-from privet.planner.plan import Plan
+from privet.planner.plan import Plan, editions_of
 from privet.planner.public_plan import PublicPlan, listings, verify_public
-from privet.planner.target import CONFIDENCE
 from privet.planner.verify import verify
 from privet.query.block_reads import block_names, touched_by
 from privet.release import Released, choose_one, found_first, release, release_all, sizes_first

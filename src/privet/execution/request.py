@@ -20,15 +20,14 @@ from privet.core.ports import Engine, HoldsPublicRows
 from privet.core.relation import tables_of
 from privet.core.schema import AUTO, Contents, Contribution, Schema, has_blocks, read_contribution
 from privet.core.unit import person_column
+from privet.planner.accuracy import read_target
 from privet.planner.batch import make_batch
-from privet.planner.in_steps import InSteps, NextStep, share_of
 from privet.planner.keys import group_key, to_be_found
 from privet.planner.make import make_plan, private_schema, with_earlier
 from privet.planner.plan import Plan, Spend
 from privet.planner.public_plan import PublicPlan, is_about_public
-from privet.planner.rounds import plan_within
+from privet.planner.rounds import InSteps, NextStep, plan_within, share_of
 from privet.planner.stability import Rule
-from privet.planner.target import read_target
 from privet.planner.touching import with_block_lines, with_blocks
 from privet.query.build import check_categories, check_view
 from privet.query.frame import Result

@@ -12,8 +12,16 @@ from privet.core.event import Receipt
 from privet.core.given import called, choice, listed
 from privet.core.relation import Literal, Value
 from privet.display import draw_facts, html_facts, printable, shown_error, written
-from privet.planner.choice_plan import MOST_OPTIONS, NAMES, ChoicePlan, Law, make_choice, verify_choice
-from privet.planner.scalars import ScalarQuestion, scalar_question
+from privet.planner.comparisons import (
+    MOST_OPTIONS,
+    NAMES,
+    ChoicePlan,
+    Law,
+    ScalarQuestion,
+    make_choice,
+    scalar_question,
+    verify_choice,
+)
 from privet.query.sql.parse import Wish
 from privet.query.terms import Constant, constant
 

@@ -15,11 +15,10 @@ from privet.core.errors import BudgetError, BudgetExceeded, InvariantError, Requ
 from privet.core.event import Composed, Receipt
 from privet.core.numbers import Number, float_down, open_probability
 from privet.display import cost_words
-from privet.planner.editions import Made, any_edition, editions_of
+from privet.planner.accuracy import Accuracy, achieved, limited
 from privet.planner.explain import coverage_notes
-from privet.planner.in_steps import InSteps
-from privet.planner.plan import Plan, Target
-from privet.planner.target import Accuracy, achieved, limited
+from privet.planner.plan import Made, Plan, Target, any_edition, editions_of
+from privet.planner.rounds import InSteps
 from privet.release import Released
 from privet.results.read import legend_in, outside_notes, read_answer
 

@@ -20,15 +20,16 @@ from privet.core.numbers import Number, float_near, positive, rational, whole
 from privet.core.ports import KeepsSecrets, StepProgress
 from privet.display import draw_facts, html_facts, printable, shown_error, written
 from privet.ledger.steps import hash_of_text
-from privet.planner.scalars import ScalarQuestion, scalar_question
-from privet.planner.threshold_plan import (
+from privet.planner.comparisons import (
     MOST_CROSSINGS,
     MOST_QUESTIONS,
+    ScalarQuestion,
     ThresholdPlan,
     cost_of_spend,
     counted,
     kind_of_unit,
     question_digest,
+    scalar_question,
     verify_question,
 )
 from privet.query.sql.parse import Wish

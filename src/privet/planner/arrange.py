@@ -21,8 +21,7 @@ from privet.inference.levels import noise_of
 from privet.mechanisms import Laplace
 from privet.query.nodes import Query
 
-from .blocks import SharedRelease, disjoint_blocks
-from .cells import shared_cells
+from .cells import SharedRelease, disjoint_blocks, shared_cells
 from .from_strategy import best_strategy, key_values, with_strategy
 from .groupings import Levels, parts_of
 from .keys import Family

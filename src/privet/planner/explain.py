@@ -23,20 +23,17 @@ from privet.query.nodes import Query, Step
 from privet.query.normal import text
 from privet.query.resolve import meanings
 
-from .bias import column_bias, cut_within, loses
+from .accuracy import heading, reached, widths
+from .contributions import column_bias, cut_within, loses
 from .keys import other_way, people_needed
 from .matrix import MatrixMeasure
 from .measurements import facts_of_measured
 from .measures import KeyRelease, KeyRule, plain_text_of
-from .modes import largest_in_words, winner_notes
 from .moments import MomentMeasure
 from .plan import Known, Pass, Plan, Spend, Target
-from .presence import presence_lines
-from .quantiles import choice_notes
+from .selections import choice_notes, largest_in_words, presence_lines, winner_notes
 from .shared_counts import shared_line
-from .target import reached
 from .tulap_counts import TulapMeasure
-from .widths import heading, widths
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -20,8 +20,8 @@ from privet.core.wire import canonical
 from privet.inference.bars import Law
 from privet.mechanisms import Laplace
 
-from .blocks import SharedRelease
-from .cell_sums import CellSums, SummedNoise, with_sums_as_aggregates
+from .accuracy import CellSums, SummedNoise, with_sums_as_aggregates
+from .cells import SharedRelease
 from .groupings import Levels, Several
 from .keys import Choice, group_key
 from .many_counts import significant, strategy_measure

@@ -91,7 +91,7 @@ class Several(Plan):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything public about the plan as plain data that JSON can hold."""
-        from .widths import widths
+        from .accuracy import widths
 
         columns = [{"level": level, **width.to_dict()} for level, plan in levels_in(self) for width in widths(plan)]
         return {"digest": self.digest, **self.facts(), "columns": columns, "target": None}

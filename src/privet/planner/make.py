@@ -41,6 +41,7 @@ from privet.query.normal import text
 from privet.query.shape import schema_of, schema_within_limits
 from privet.query.typed import Typed, clamp_ends
 
+from .accuracy import CONFIDENCE, excess
 from .allowed import Cells, allowed_groups
 from .contributions import AUTO_SHARE, COVER_SHARE, check_chosen, check_covered, size_pass
 from .keys import (
@@ -56,13 +57,26 @@ from .keys import (
     with_other,
 )
 from .measures import Measure, SumMeasure
-from .modes import option_key, place_in, place_of, span_pass, wanted_spans, wanted_winners, winners_pass
 from .plan import Known, Pass, Place, Plan, Reading, Spend, Target
-from .presence import PART, presence_pass, presence_place, presence_sum
-from .quantiles import place_in_pass, quantile_passes, selection_pass, wanted_selections
+from .selections import (
+    PART,
+    option_key,
+    place_in,
+    place_in_pass,
+    place_of,
+    presence_pass,
+    presence_place,
+    presence_sum,
+    quantile_passes,
+    selection_pass,
+    span_pass,
+    wanted_selections,
+    wanted_spans,
+    wanted_winners,
+    winners_pass,
+)
 from .shared_counts import errs_less, room_for, with_shared_counts
 from .stability import Rule, bounding_for, keys_kept, pairs_kept, sensitivity_of, shift_of
-from .target import CONFIDENCE, excess
 
 OfValues = CountValues | SumValues
 """Aggregates of the different values of a column."""

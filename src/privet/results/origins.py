@@ -18,7 +18,7 @@ from privet.core.relation import Call, ColumnRef, Expression, Literal
 from privet.core.schema import Kind
 from privet.inference.bars import Bars, Law, depths, derived_bars, half_width, noise_points, points_for
 from privet.inference.levels import mixed
-from privet.planner.bias import Bias, moved
+from privet.planner.contributions import Bias, moved
 from privet.planner.plan import Known, Place, Plan, Reading
 from privet.query.functions import mentions
 

@@ -12,9 +12,9 @@ from privet.core.relation import Expression
 from privet.core.schema import Kind
 from privet.planner.from_strategy import FromStrategy
 from privet.planner.groupings import Combined, Levels
-from privet.planner.in_steps import InSteps
 from privet.planner.plan import Plan
 from privet.planner.public_plan import PublicPlan, listings
+from privet.planner.rounds import InSteps
 from privet.query.functions import evaluate_row, mentions
 from privet.query.nodes import PublicRows, Query, Step
 

@@ -17,14 +17,14 @@ from privet.core.schema import Kind
 from privet.display import is_moments, legend
 from privet.inference.bars import Law
 from privet.inference.levels import Axes, Noise, mixed, noise_of, reconcile
+from privet.planner.accuracy import CONFIDENCE
 from privet.planner.contributions import losses
 from privet.planner.explain import selection_notes
 from privet.planner.from_strategy import FromStrategy
 from privet.planner.groupings import Combined, Levels, additive, shared_sums
 from privet.planner.plan import Known, Place, Plan
 from privet.planner.public_plan import PublicPlan, listings
-from privet.planner.quantiles import quantile_passes
-from privet.planner.target import CONFIDENCE
+from privet.planner.selections import quantile_passes
 from privet.query.nodes import Key, Output, OverRows, Query, Step
 from privet.query.resolve import in_days, meanings
 from privet.release import Released

@@ -14,8 +14,7 @@ from click.testing import CliRunner, Result
 from privet import cli
 from privet.engines.duckdb.engine import DuckDB
 from privet.execution.pace import Pace
-from privet.planner import editions
-from privet.planner.editions import Edition
+from privet.planner.plan import Edition
 from worlds import DECLARED, QUESTION, write_visits
 
 
@@ -297,7 +296,7 @@ def test_a_plan_says_that_an_answer_of_an_earlier_sound_edition_is_free(
     for one in asked:
         told("ask", *one, "--analyst", "ana")
     spent = told("budget")
-    monkeypatch.setattr(editions, "EDITIONS", (Edition("any", 2, lambda _: True, sound, lambda plan: plan),))
+    monkeypatch.setattr("privet.planner.plan.EDITIONS", (Edition("any", 2, lambda _: True, sound, lambda plan: plan),))
     for one in asked:
         plans = told("plan", *one, "--analyst", "ana")
         assert {each["answered"] for each in (plans if isinstance(plans, list) else [plans])} == {sound}

@@ -19,12 +19,10 @@ from privet.core.schema import Table, category, integer, number
 from privet.core.unit import Rows
 from privet.ledger.memory import MemoryLedger
 from privet.mechanisms import Laplace
-from privet.planner import editions
 from privet.planner.batch import Batch, digests_of
-from privet.planner.editions import EDITIONS, Edition, digest_of
 from privet.planner.groupings import Levels
 from privet.planner.measures import Measure
-from privet.planner.plan import Pass, Plan
+from privet.planner.plan import EDITIONS, Edition, Pass, Plan, digest_of
 from privet.session import Session
 
 TOTAL = "SELECT ward, SUM(cost) AS total FROM t GROUP BY ward"
@@ -88,7 +86,7 @@ def edition(
 @pytest.fixture
 def since(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Return what brings editions into force."""
-    return lambda *several: monkeypatch.setattr(editions, "EDITIONS", several)
+    return lambda *several: monkeypatch.setattr("privet.planner.plan.EDITIONS", several)
 
 
 def spent(session: Session) -> int:

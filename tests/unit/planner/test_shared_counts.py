@@ -163,15 +163,15 @@ def test_small_epsilons_leave_room_for_the_blur_of_another_release() -> None:
 
 @pytest.mark.parametrize("asked", [f"SELECT {sums(2)} FROM t", f"SELECT g, {sums(2)} FROM t GROUP BY ROLLUP(g)"])
 def test_what_was_released_with_a_sum_for_each_is_found(asked: str, tmp_path: Any) -> None:
-    from privet.planner import editions
+    from privet.planner import plan
 
-    now, place = editions.EDITIONS, tmp_path / "ledger.db"
+    now, place = plan.EDITIONS, tmp_path / "ledger.db"
     given = {"t": table([(0, 10), (0, 100)])}
     editions_before = tuple(one for one in now if one.kind != "sums beside a count")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("privet.planner.make.with_shared_counts", lambda plan, room: None)
         patch.setattr("privet.planner.batch.with_shared_counts", lambda plan, room: None)
-        patch.setattr(editions, "EDITIONS", editions_before)
+        patch.setattr("privet.planner.plan.EDITIONS", editions_before)
         ledger = privet.SqliteLedger(place, privet.Zcdp(rho=1))
         with privet.Session(given, ledger=ledger) as before:
             first = before.ask(asked, rho=F(1, 2))

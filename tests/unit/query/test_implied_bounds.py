@@ -22,9 +22,8 @@ from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.scan_sql.relations import relation_sql
 from privet.engines.scan_sql.statement import counting, statement
 from privet.planner.batch import _as_of, editions_of_batch
-from privet.planner.editions import EDITIONS
 from privet.planner.make import error_of, make_plan
-from privet.planner.plan import Spend
+from privet.planner.plan import EDITIONS, Spend
 from privet.planner.verify import verify
 from privet.query.conditions import typed_where
 from privet.query.functions import evaluate_row

@@ -18,7 +18,7 @@ import privet
 from privet.cli import main
 from privet.core.errors import BadParameter, RequestError, UnknownName
 from privet.core.schema import Contribution
-from privet.planner.editions import EDITIONS, as_of, digest_of
+from privet.planner.plan import EDITIONS, as_of, digest_of
 from privet.planner.verify import verify
 from privet.study.formula import RegressionFormula, read_formula
 

@@ -19,9 +19,9 @@ from typing import Any
 
 from privet.answer import Series
 from privet.display import figures, labels
+from privet.planner.accuracy import Width, widths
 from privet.planner.groupings import levels_in
 from privet.planner.plan import Plan
-from privet.planner.widths import Width, widths
 from privet.results.output_columns import output_columns
 
 MOST_BARS = 60

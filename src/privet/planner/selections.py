@@ -1,35 +1,169 @@
-"""Quantiles in a plan: the grid, how the spend is divided, and what their intervals cover."""
+"""Quantiles, MIN and MAX, the most frequent values and private bounds in a plan: what is chosen, and from what.
+
+Their grids and options, how far one unit moves ranks and counts, how a spend is divided among them, and what their
+intervals cover. A least value of no rows would come out as the greatest one that is declared: it is NULL instead, by a
+count that is released, for a tenth of what the least and the greatest may cost, or that the question releases anyway.
+"""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from privet.aggregates import Ranked
+from privet.aggregates import Mode, Ranked, Span
+from privet.aggregates.aggregate import rows
 from privet.core.errors import InvariantError, Unsupported
-from privet.core.relation import ColumnRef
-from privet.core.scan import Scan, Sum
+from privet.core.relation import Call, ColumnRef, Expression
+from privet.core.scan import Bounding, GroupKey, Largest, Once, Scan, Sum, Truncate
+from privet.core.schema import ColumnFacts as Facts
+from privet.core.schema import Contribution, Schema
+from privet.core.unit import in_buckets, person_column
 from privet.core.wire import canonical
+from privet.mechanisms import Gaussian, Laplace
 from privet.mechanisms.rank_choice import LARGEST_DENOMINATOR, QuantileChoice
 from privet.mechanisms.rank_ladder import LEAST_ALPHA, QuantileLadder
 from privet.mechanisms.rank_several import DIGITS, MOST, MOST_EPSILON, QuantileJoint, QuantileTree, SeveralRanks
+from privet.mechanisms.top_k import Frequent
+from privet.query.normal import conjunction, text
 from privet.query.resolve import meanings
 
-from .keys import count_cells
-from .measures import SURE, QuantileDraw, QuantileMeasure, near_of, shares_of
-from .plan import Known, Pass, Plan, Spend
-from .presence import presence_notes
-from .stability import heaviest_of, ladder_span, norm_of, shift_of, span_of
-from .target import CONFIDENCE
+from .accuracy import CONFIDENCE
+from .keys import Choice, count_cells, discovered, group_key
+from .measures import (
+    SURE,
+    BoundsMeasure,
+    Measure,
+    ModeMeasure,
+    QuantileDraw,
+    QuantileMeasure,
+    SumMeasure,
+    near_of,
+    shares_of,
+)
+from .plan import Known, Pass, Place, Plan, Reading, Spend
+from .stability import SHIFT, Rule, heaviest_of, ladder_span, norm_of, sensitivity_of, shift_of, span_of, span_of_scores
+
+if TYPE_CHECKING:
+    from privet.core.event import Floats
+
+PART = Fraction(1, 10)
+"""What the count takes of what is spent on the quantiles of a column that have a least or a greatest among them."""
+
+EMPTY = 0.999
+"""How often the least and the greatest of no rows at all are NULL, or more often."""
+
+
+def presence_sum(quantiles: Sequence[Ranked]) -> Sum | None:
+    """Return the count of rows that quantiles of one column are of, where there is a least or a greatest among them."""
+    return quantiles[0].argument.present() if any(one.extreme for one in quantiles) else None
+
+
+def presence_pass(total: Sum, scan: Scan, part: Spend) -> Pass:
+    """Return the pass that counts rows, for a part of a spend: with Laplace noise, or Gaussian where rho is spent.
+
+    Guarantee: an epsilon adds to that of the choices, and a rho to theirs. `scan` has no sums and bounds in L1.
+    """
+    scan = replace(scan, sums=(total,))
+    sensitivity = sensitivity_of(total, scan)
+    if part.rho is None:
+        noise: Laplace | Gaussian = Laplace(sensitivity=sensitivity, epsilon=part.epsilon)
+    else:
+        noise = Gaussian(sensitivity=sensitivity, rho=part.rho)
+    return Pass(scan, SumMeasure((Measure(total, sensitivity, noise, shift_of(scan.bounding)),)))
+
+
+def presence_place(total: Sum, passes: Sequence[Pass], known: Mapping[Sum, Known]) -> Place:
+    """Return where the count of rows is: known, among the sums of the question, or in a pass of its own."""
+    if total in known:
+        return known[total]
+    for index, one in enumerate(passes):
+        if one.plain and not one.scan.distinct and total in one.scan.sums:
+            return index, one.scan.sums.index(total)
+    raise InvariantError("a least or greatest value has no count of rows")
+
+
+def least_rows(plan: Plan, place: Place) -> float:
+    """Return what a noisy count must exceed: as much as the noise alone does once in a thousand times, or less often.
+
+    The noise is as likely above a distance as below its negative, so half of what lies outside an interval is above.
+    """
+    if isinstance(place, Known):
+        return 0.0
+    index, at = plan.across(place)[-1]
+    return plan.passes[index].measures[at].error(2 * EMPTY - 1)
+
+
+def without_rows(plan: Plan, reading: Reading, values: Any, sums: Mapping[Place, Floats]) -> Any:
+    """Return the least or greatest values, NULL where no more rows are counted than noise makes of none."""
+    if not reading.has_presence:
+        return values
+    few = sums[reading.places[-1]] <= least_rows(plan, reading.places[-1])
+    if not few.any():
+        return values
+    found = values.astype(object)
+    found[few] = None
+    return found
+
+
+def presence_only(plan: Plan) -> frozenset[int]:
+    """Return the passes that count rows for the least and the greatest alone, and share what those may cost."""
+    counts = _passes(place for one in plan.readings if one.has_presence for place in one.places[1:])
+    others = _passes(place for one in plan.readings if not one.has_presence for place in one.places)
+    return frozenset(index for index in counts - others if plan.passes[index].keys is None)
+
+
+def presence_notes(plan: Plan) -> list[str]:
+    """Return when the least and the greatest are NULL."""
+    asked = [one for one in plan.readings if one.has_presence]
+    if not asked:
+        return []
+    least = max(least_rows(plan, one.places[-1]) for one in asked)
+    return [
+        f"MIN and MAX are NULL where the noisy count of their rows is at most {least:,.4g}; this is the case for a "
+        f"group without rows at least {EMPTY * 1000:g} times in 1,000."
+    ]
+
+
+def presence_lines(plan: Plan) -> list[str]:
+    """Return in words what the count of rows for the least and the greatest costs."""
+    asked = [one for one in plan.readings if one.has_presence]
+    if not asked:
+        return []
+    if presence_only(plan):
+        share = f"takes {float(PART * 100):g}% of what is spent on them"
+    else:
+        share = "is released anyway"
+    return [f"{presence_notes(plan)[0]} The count {share}."]
+
+
+def null_notes(plan: Plan, released: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return a note where a least or a greatest value came out as NULL; it is told from what was released alone."""
+    notes = []
+    for reading in plan.readings:
+        if not reading.has_presence:
+            continue
+        values = list(released[reading.name])
+        none = sum(value is None for value in values)
+        if none:
+            where = f" in {none:,} of {len(values):,} groups" if plan.query.keys else ""
+            shown = [name for name, meaning in meanings(plan.query).items() if meaning == ColumnRef(reading.name)]
+            notes.append(f"{', '.join(shown) or reading.name}: NULL{where}: too few rows.")
+    return tuple(notes)
+
+
+def _passes(places: Iterable[Place]) -> set[int]:
+    return {place[0] for place in places if not isinstance(place, Known)}
+
 
 # How quantiles are chosen: the grid, how far one unit can move ranks, and how a part of the spend is divided.
 #
 # Everything here comes from public facts. A quantile takes most of its part for itself, and the rest for its
 # interval.
-
 
 _MOST_PLACES = 2**16
 _MOST_CELLS = 2**19
@@ -369,3 +503,218 @@ def far_notes(plan: Plan, released: Mapping[str, Any]) -> tuple[str, ...]:
                 f"{', '.join(shown) or reading.name}: the far bound{where}, most likely because of too few rows."
             )
     return tuple(notes)
+
+
+# How the most frequent values are chosen: from what, how far one unit can move their counts, and for what spend.
+#
+# Everything here comes from public facts. Values that are not declared are found first, as keys are, for half the
+# part.
+
+_BITS = 2**64
+
+
+def wanted_winners(aggregates: Mapping[str, object]) -> list[Mode]:
+    """Return the choices of most frequent values that a query asks for: of the same values, the one of most."""
+    found: dict[str, Mode] = {}
+    for one in aggregates.values():
+        if isinstance(one, Mode):
+            text = canonical((one.expression, one.where))
+            if text not in found or one.k > found[text].k:
+                found[text] = one
+    return [found[text] for text in sorted(found)]
+
+
+def option_key(mode: Mode, columns: Mapping[str, Facts]) -> GroupKey:
+    """Return what is chosen from as a key: the values that public facts imply, or none known in advance; never NULL."""
+    key = group_key(mode.expression, columns)
+    values = None if key.values is None else tuple(value for value in key.values if value is not None)
+    return GroupKey(key.expression, values, False)
+
+
+def winners_pass(mode: Mode, scan: Scan, part: Spend, *, rule: Rule, contribution: Contribution) -> Pass:
+    """Return the pass that chooses the most frequent values of a column in every group, for a part of a spend.
+
+    `scan` has the groups and no sums. Values that are not public are found by half of the part, and `part.keys`.
+
+    Guarantee: the events of what finds values and of what chooses among them add up to the part.
+    Cites: [DR14, Thm 3.16].
+    """
+    option = option_key(mode, scan.schema.columns)
+    keys = (*scan.keys, option)
+    count_cells(keys, scan.cells)
+    bounding = _bounding(scan.schema, contribution, rule=rule, grouped=bool(scan.keys))
+    where = conjunction(scan.where, mode.where)
+    scan = replace(scan, keys=keys, where=where, sums=(rows(None),), bounding=bounding)
+    release, most = None, mode.k
+    if option.values is None:
+        part = part.part(Fraction(1, 2))
+        scan, release = discovered(scan, _finding(part), most=_kept(scan, contribution), delta=part.keys)
+    else:
+        most = min(mode.k, len(option.values))
+    span, one = span_of_scores(scan), 2 ** shift_of(scan.bounding)
+    if part.epsilon is not None and most == 1:
+        draw = Frequent(most, span, part.epsilon / span, "exponential", one)
+    else:
+        draw = Frequent(most, span, _range_each(part, most) / span, "gumbel", one)
+    return Pass(scan, ModeMeasure(draw, release))
+
+
+def place_of(mode: Mode, passes: tuple[Pass, ...], where: Expression | None) -> Place:
+    """Return where a value is among what a plan over the rows that meet a condition chooses."""
+    wanted = (mode.expression, conjunction(where, mode.where))
+    for index, one in enumerate(passes):
+        if isinstance(one.measure, ModeMeasure) and (one.scan.keys[-1].expression, one.scan.where) == wanted:
+            return index, mode.rank - 1
+    raise InvariantError("the most frequent values have no pass")
+
+
+def _bounding(schema: Schema, contribution: Contribution, *, rule: Rule, grouped: bool) -> Bounding:
+    """Return how a unit is bounded: to the limit on its rows of one value, or of one in each of its groups."""
+    if schema.unit.rowwise:
+        return Once()
+    if rule == "groups":
+        return Truncate(contribution.groups, contribution.rows)
+    return Largest(contribution.rows * (contribution.groups if grouped else 1), SHIFT)
+
+
+def _kept(scan: Scan, contribution: Contribution) -> int:
+    """Return for how many values a unit speaks where they are found: without groups, values are the groups."""
+    if scan.schema.unit.rowwise:
+        return 1
+    return contribution.groups * (contribution.rows if len(scan.keys) > 1 else 1)
+
+
+def _finding(part: Spend) -> Choice:
+    if part.epsilon is not None:
+        return Choice("laplace", part.epsilon)
+    if part.rho is None:
+        raise InvariantError("a spend is in epsilon or in rho")
+    return Choice("gaussian", part.rho)
+
+
+def _range_each(part: Spend, choices: int) -> Fraction:
+    """Return the range that each of some choices may have: epsilons add up, or the squares over 8 to rho."""
+    if part.epsilon is not None:
+        return part.epsilon / choices
+    squared = 8 * (part.rho or Fraction(0)) / choices
+    return Fraction(math.isqrt(squared.numerator * _BITS**2 // squared.denominator), _BITS)
+
+
+# The most frequent values of a plan in words and as plain data: what is chosen, from what, how far off it may be.
+
+
+def winner_notes(plan: Plan) -> list[str]:
+    """Return what is said, and not said, about the most frequent values of an answer."""
+    passes = [one for one in plan.passes if isinstance(one.measure, ModeMeasure)]
+    ranges = any(isinstance(one.measure, BoundsMeasure) for one in plan.passes)
+    notes = ["Private bounds are chosen by noisy counts and have no interval."] if ranges else []
+    notes += ["The most frequent values are chosen by noisy counts and have no interval."] if passes else []
+    if any(one.keys is not None for one in passes):
+        notes.append("Rare values are not among the candidates.")
+    return notes
+
+
+def largest_in_words(one: Pass, largest: Largest) -> str:
+    """Return how rows of one value beyond what a plan allows are bounded."""
+    unit = one.scan.schema.unit
+    who = f"Each {person_column(unit) or 'row'}{in_buckets(unit)}"
+    of = text(one.scan.keys[-1].expression)
+    added = ", added over all groups," if one.groups else ""
+    return (
+        f"{who} counts in full while its rows of one value of {of}{added} are at most {largest.limit}; "
+        f"contributions above that are scaled down as a whole."
+    )
+
+
+# Private bounds in a plan: noisy counts in public ranges, how large one must be, and all of it in words.
+
+
+# How a private range is found: a noisy count in each of many public ranges, and how large one must be to be believed.
+#
+# Everything here comes from public facts. The counts are sums like any other, with one key more: the range.
+
+
+def wanted_spans(aggregates: Mapping[str, object]) -> list[Span]:
+    """Return the ranges that a query asks for, each once and in an order of their own."""
+    found = {canonical((one.expression, one.where)): one for one in aggregates.values() if isinstance(one, Span)}
+    return [found[text] for text in sorted(found)]
+
+
+def span_pass(span: Span, scan: Scan, choice: Choice) -> Pass:
+    """Return the pass that counts rows by range, in every group. `scan` has the groups, bounds for them, and no sums.
+
+    Guarantee: that of the noise, for how far one unit can move the counts of all ranges of all groups: a row without a
+    value is in none, and any other in one.
+    Cites: [WZLDSG20, approximate bounds].
+    """
+    keys = (*scan.keys, span.ranges)
+    count_cells(keys, scan.cells)
+    where = conjunction(scan.where, span.where, _known(span))
+    scan = replace(scan, keys=keys, where=where, sums=span.sums())
+    (total,) = scan.sums
+    sensitivity = sensitivity_of(total, scan)
+    measure = Measure(total, sensitivity, choice.mechanism(sensitivity), shift_of(scan.bounding))
+    return Pass(scan, BoundsMeasure(measure))
+
+
+def place_in(span: Span, passes: tuple[Pass, ...], where: Expression | None) -> tuple[Span, tuple[Place, ...]]:
+    """Return a range with its threshold, and where its counts are among those of a plan."""
+    wanted = ((span.ranges,), conjunction(where, span.where, _known(span)))
+    for index, one in enumerate(passes):
+        measure, found = one.measure, (one.scan.keys[-1:], one.scan.where)
+        if isinstance(measure, BoundsMeasure) and found == wanted:
+            several = tuple((index, place) for place in range(len(span.ranges.values or ())))
+            return replace(span, threshold=measure.threshold(one.scan)), several
+    raise InvariantError("a range has no pass")
+
+
+def _known(span: Span) -> Expression:
+    return Call("not", (Call("is_null", (span.expression,)),))
+
+
+# Private ranges of a plan in words: what is counted, what may be missed, and how a range is declared.
+
+
+def range_notes(plan: Plan, values: Mapping[str, Sequence[Any]]) -> list[str]:
+    """Return how the ranges of an answer are declared, so that later questions may use them: they are public now."""
+    notes, ends = [], dict[str, dict[str, list[Any]]]()
+    spans = {reading.name: reading.aggregate for reading in plan.readings if isinstance(reading.aggregate, Span)}
+    for name, span in spans.items():
+        held = [value for value in values[name] if value is not None]
+        ends.setdefault(_named(span), {})[span.side] = held
+    for named, sides in ends.items():
+        span = next(span for span in spans.values() if _named(span) == named)
+        if not sides.get("low") or not sides.get("high"):
+            if sides.keys() == {"low", "high"}:
+                notes.append(f"No range of {named} has enough rows to be detected at this cost.")
+            continue
+        low, high = (
+            f"{end:.17g}" if isinstance(end, float) else str(end) for end in (min(sides["low"]), max(sides["high"]))
+        )
+        notes.append(f"{named} lies mostly from {low} to {high}; values further out may exist.")
+        declared = _declaration(plan, span, low, high)
+        if declared:
+            notes.append(declared)
+    return notes
+
+
+def _declaration(plan: Plan, span: Span, low: str, high: str) -> str:
+    """Return how the range of a table's own column is written down."""
+    scan = plan.passes[0].scan
+    if not isinstance(span.expression, ColumnRef) or not isinstance(scan.table, str):
+        return ""
+    name = span.expression.name
+    nullable = ", nullable = true" if scan.schema.columns[name].nullable else ""
+    return (
+        f"To sum it, declare in privet.toml, under [tables.{_key(scan.table)}.columns]: "
+        f'{_key(name)} = {{ kind = "{span.values}", low = {low}, high = {high}{nullable} }}'
+    )
+
+
+def _key(name: str) -> str:
+    """Return a name as TOML writes it."""
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name, re.ASCII) else json.dumps(name)
+
+
+def _named(span: Span) -> str:
+    return text(span.expression)
