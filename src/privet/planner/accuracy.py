@@ -25,7 +25,7 @@ from privet.core.relation import ColumnRef
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Kind
 from privet.display import shown_error
-from privet.inference.bars import Law, averaged, half_width
+from privet.inference.bars import Law, half_width
 from privet.inference.levels import mixed
 from privet.query.functions import mentions, prepared
 from privet.query.nodes import AggregateCall, OverRows, Query
@@ -34,8 +34,7 @@ from privet.query.resolve import linear_in, meanings
 from privet.query.terms import Width as StatedWidth
 
 from .contributions import largest_limit
-from .measures import Measure
-from .plan import Known, Limit, Place, Plan, Reading, Target
+from .plan import Known, Limit, Plan, Reading, Target
 
 if TYPE_CHECKING:
     from privet.core.event import Floats
@@ -429,43 +428,6 @@ def tail_of(plan: Plan) -> float:
     return TAIL if plan.target is None or plan.rounds == 1 else float((1 - plan.target.confidence) / plan.rounds)
 
 
-def law_of(plan: Plan, place: Place) -> Law:
-    """Return the law of the noise on a sum, in grid units; a known sum has none. Rounds are averaged."""
-    if isinstance(place, Known):
-        return Law("gaussian", 0.0)
-    return averaged([_law(measure_at(plan, one)) for one in plan.across(place)])[0]
-
-
-def weights_of(plan: Plan, place: tuple[int, int]) -> list[float]:
-    """Return the weight of each round in the average that a sum is read from: inverse to the noise's variance."""
-    return averaged([_law(measure_at(plan, one)) for one in plan.across(place)])[1]
-
-
-def _law(measure: Measure) -> Law:
-    step = 0.5**measure.shift
-    return Law(measure.mechanism.family, measure.mechanism.width * step, step)
-
-
-def measure_at(plan: Plan, place: tuple[int, int]) -> Measure:
-    """Return the measure at a place."""
-    return plan.passes[place[0]].measures[place[1]]
-
-
-def noise_within(plan: Plan, place: Place, confidence: float) -> float:
-    """Return the half-width of the noise on a sum at a confidence, in grid units: that of its interval."""
-    import numpy as np
-
-    if isinstance(place, Known):
-        return 0.0
-    if plan.rounds > 1:
-        law = law_of(plan, place)
-        return float(half_width(law, replace(law, scale=0.0, step=0.0), np.zeros(1), 1 - confidence)[0])
-    measure = measure_at(plan, place)
-    half = measure.error(confidence)
-    # without weights both the sum and its noise are whole, so a whole half-width holds as much
-    return half if measure.shift else half // 1.0
-
-
 def _of_reading(name: str, reading: Reading, plan: Plan) -> Width:
     if not isinstance(reading.places[0], Known):
         index, column = plan.across(reading.places[0])[-1]
@@ -476,8 +438,8 @@ def _of_reading(name: str, reading: Reading, plan: Plan) -> Width:
     if factor is not None:
         if isinstance(place, Known):
             return Width(name, half_width=0.0, note="exact: the number is public")
-        return Width(name, half_width=noise_within(plan, place, 1 - tail_of(plan)) * float(factor))
-    laws = [law_of(plan, one) for one in reading.places]
+        return Width(name, half_width=plan.noise_within(place, 1 - tail_of(plan)) * float(factor))
+    laws = [plan.law(one) for one in reading.places]
     if reading.aggregate.steady:
         return Width(name, half_width=reading.aggregate.predicted_width(laws, 1, tail_of(plan)))
     count = reading.places[-1]

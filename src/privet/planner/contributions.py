@@ -74,7 +74,7 @@ def bounding_bias(plan: Plan) -> dict[str, Bias]:
 def column_bias(meaning: Expression, plan: Plan) -> Bias:
     """Return to which sides bounding can move a column that is an expression over aggregates and keys."""
     positive = {reading.name for reading in plan.readings if reading.aggregate.ends[0] >= 0}
-    return moved(meaning, bounding_bias(plan), positive)
+    return moved(meaning, plan.bounding_bias, positive)
 
 
 def moved(expression: Expression, known: Mapping[str, Bias], positive: Container[str]) -> Bias:

@@ -27,6 +27,7 @@ from privet.core.relation import Expression
 from privet.core.scan import GroupKey, Scan
 from privet.core.schema import Kind
 from privet.core.wire import Form, canonical, form_of, wired_by
+from privet.inference.bars import Law, averaged, half_width
 from privet.mechanisms.rank_ladder import QuantileLadder
 from privet.query.functions import typed
 from privet.query.nodes import Query
@@ -38,9 +39,9 @@ from .tulap_counts import TulapMeasure
 
 if TYPE_CHECKING:
     from privet.core.event import Floats
-    from privet.inference.bars import Law
 
     from .accuracy import CellSums
+    from .contributions import Bias
 
 
 @dataclass(frozen=True)
@@ -310,21 +311,27 @@ class Plan:
 
     def law(self, place: Place) -> Law:
         """Return the law of the noise on a sum, in grid units; a known sum has none. Rounds are averaged."""
-        from .accuracy import law_of
-
-        return law_of(self, place)
+        if isinstance(place, Known):
+            return Law("gaussian", 0.0)
+        return averaged([_law(self.measure_at(one)) for one in self.across(place)])[0]
 
     def weights(self, place: tuple[int, int]) -> list[float]:
         """Return the weight of each round in the average that a sum is read from: inverse to the noise's variance."""
-        from .accuracy import weights_of
-
-        return weights_of(self, place)
+        return averaged([_law(self.measure_at(one)) for one in self.across(place)])[1]
 
     def noise_within(self, place: Place, confidence: float) -> float:
         """Return the half-width of the noise on a sum at a confidence, in grid units: that of its interval."""
-        from .accuracy import noise_within
+        import numpy as np
 
-        return noise_within(self, place, confidence)
+        if isinstance(place, Known):
+            return 0.0
+        if self.rounds > 1:
+            law = self.law(place)
+            return float(half_width(law, replace(law, scale=0.0, step=0.0), np.zeros(1), 1 - confidence)[0])
+        measure = self.measure_at(place)
+        half = measure.error(confidence)
+        # without weights both the sum and its noise are whole, so a whole half-width holds as much
+        return half if measure.shift else half // 1.0
 
     def without_rows(self, reading: Reading, values: Any, sums: Mapping[Place, Floats]) -> Any:
         """Return the values of a reading, NULL where a noisy count finds no rows and it needs some."""
@@ -344,6 +351,13 @@ class Plan:
         for place, limit in limits.items():
             passes[place + 1] = with_limit(passes[place + 1], limit)
         return replace(self, passes=tuple(passes)) if limits else self
+
+    @cached_property
+    def bounding_bias(self) -> Mapping[str, Bias]:
+        """To which sides bounding can move each aggregate, found once for each plan."""
+        from .contributions import bounding_bias
+
+        return bounding_bias(self)
 
     def bias(self, meaning: Expression) -> tuple[bool, bool]:
         """Return whether bounding can make a column too low, and too high; it is an expression over aggregates."""
@@ -455,6 +469,11 @@ class Plan:
         from .explain import as_html
 
         return as_html(self)
+
+
+def _law(measure: Measure) -> Law:
+    step = 0.5**measure.shift
+    return Law(measure.mechanism.family, measure.mechanism.width * step, step)
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from privet.core.wire import canonical
 from privet.query.nodes import Query
 from privet.query.resolve import linear_in, meanings
 
-from .accuracy import excess, half_width_of, has_price, law_of, limited, reached, tail_of
+from .accuracy import excess, half_width_of, has_price, limited, reached, tail_of
 from .contributions import refuse_chosen
 from .explain import beside_lines, boundings, cost, cost_of, known_lines, why
 from .groupings import parts_of
@@ -124,7 +124,7 @@ def _error(plan: Plan) -> float:
     found = 0.0
     for index, one in enumerate(plan.passes[: len(plan.passes) // plan.rounds]):
         for place, measure in enumerate(one.measures):
-            found += (law_of(plan, (index, place)).deviation / max(1, measure.sum.most)) ** 2
+            found += (plan.law((index, place)).deviation / max(1, measure.sum.most)) ** 2
     return found
 
 
@@ -156,7 +156,7 @@ def _at_best(plan: Plan, column: str) -> tuple[float, float]:
         place = reading.places[0]
         most = 1 if isinstance(place, Known) else plan.passes[place[0]].measures[place[1]].sum.most
         return float(half), factor * float(reading.aggregate.linear or 0) * rows * most + abs(float(line.offset))
-    laws = [law_of(plan, place) for place in reading.places] if reading.aggregate.sums() else []
+    laws = [plan.law(place) for place in reading.places] if reading.aggregate.sums() else []
     narrowest = factor * reading.aggregate.narrowest_width(laws, rows, tail_of(plan))
     return narrowest, max(map(abs, reading.aggregate.ends)) * factor + abs(float(line.offset))
 
@@ -187,7 +187,7 @@ def explain_rounds(plan: Plan) -> str:
             unit = float(measure.sum.step) ** measure.sum.power
             lines.append(
                 f"Adds {told['noise']} noise to {told['sum']}, of standard deviation {told['standard_deviation']:,.4g} "
-                f"in the first round and {law_of(plan, (index, place)).deviation * unit:,.4g} once all are averaged."
+                f"in the first round and {plan.law((index, place)).deviation * unit:,.4g} once all are averaged."
             )
     lines += [line for one, measure in quantile_passes(plan.passes[-size:]) for line in measure.lines(one.scan)]
     lines += [*beside_lines(plan), *presence_lines(plan)]
