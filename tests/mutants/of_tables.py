@@ -142,6 +142,12 @@ MUTANTS: list[Mutant] = [
         ("ColumnRef(name) not in by", "False"),
     ),
     *of(
+        "query.nodes:Query.facts_known",
+        "unit/query/test_several_tables.py",
+        ("read.table is not self.table", "False"),
+        ("read.tables is not tables", "False"),
+    ),
+    *of(
         "query.join:join",
         "unit/query/test_several_tables.py",
         ("not same_owner(made, left.schema, left.tables)", "False"),

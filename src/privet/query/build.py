@@ -268,7 +268,9 @@ def aggregated(source: PrivateRows, asked: Select, values: Sequence[ReleasedRows
     used = [source.where, where, *keys]
     used += [part for one in found.values() for part in (one.argument, one.other, one.where)]
     table = with_cuts(source.table, source.tables, used)
-    query = Query(table, tuple(keys.values()), tuple(found.values()), conjunction(source.where, where), (step,))
+    query = Query(
+        table, tuple(keys.values()), tuple(found.values()), conjunction(source.where, where), (step,), source=source
+    )
     if groupings and not levels:
         levels = (tuple(range(len(keys))),)
     query = replace(query, levels=levels, groupings=tuple(groupings.values()), each=each)
@@ -659,7 +661,7 @@ def check_categories(query: Query, tables: Mapping[str, Schema]) -> Schema:
 
     Returns the facts of what the question stands on.
     """
-    schema = schema_of(query.table, tables)
+    schema = query.facts_known(tables) or schema_of(query.table, tables)
     columns = schema.columns
     _check_relation(query.table, tables, columns)
     asked: list[Expression | None] = [query.where, *(key.expression for key in query.keys)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from operator import is_
 from typing import Literal
 
 from privet.core.errors import InvariantError, Unsupported
@@ -465,14 +466,21 @@ def one_row_each(relation: Relation, tables: Mapping[str, Schema]) -> bool:
 
 
 def _cut(relation: Relation, several: Sequence[Join], most: int) -> Relation:
-    """Return a relation in which those joins, and no others, say how many pairs they make."""
+    """Return a relation in which those joins, and no others, say how many pairs they make; itself if they do."""
     match relation:
         case str():
             return relation
         case Join(left=left, right=right):
-            made = replace(relation, left=_cut(left, several, most), right=_cut(right, several, most))
-            return replace(made, most=most if relation in several else None)
+            sides, pairs = (
+                (_cut(left, several, most), _cut(right, several, most)),
+                most if relation in several else None,
+            )
+            if sides[0] is left and sides[1] is right and pairs == relation.most:
+                return relation
+            return replace(relation, left=sides[0], right=sides[1], most=pairs)
         case Union(sources=sources):
-            return replace(relation, sources=tuple(_cut(source, several, most) for source in sources))
+            parts = tuple(_cut(source, several, most) for source in sources)
+            return relation if all(map(is_, parts, sources)) else replace(relation, sources=parts)
         case _:
-            return replace(relation, source=_cut(relation.source, several, most))
+            source = _cut(relation.source, several, most)
+            return relation if source is relation.source else replace(relation, source=source)

@@ -168,6 +168,19 @@ class Query:
     find: bool = False
     each: bool = False
     """Whether each unit has one row in each group at most, as it is grouped by both: no more need count there."""
+    source: PrivateRows | None = field(default=None, compare=False, repr=False)
+    """The rows that it was read over, whose facts were computed then; no part of what is asked: see `facts_known`."""
+
+    def facts_known(self, tables: Mapping[str, Schema]) -> Schema | None:
+        """Return the facts of its relation over these tables, if they were computed when it was read.
+
+        None where it stands on another relation, or on other tables, by now. No plan is charged by these facts: they
+        are computed again before, from the plan.
+        """
+        read = self.source
+        if read is None or read.table is not self.table or read.tables is not tables or isinstance(self.table, str):
+            return None
+        return read.schema
 
     @property
     def lists(self) -> bool:

@@ -12,6 +12,7 @@ from privet.core.errors import InvariantError, RequestError, UnknownName, Unsupp
 from privet.core.relation import By, Call, ColumnRef, Derive, GroupWithin, Join, Literal, Rank, Union, Within, tables_of
 from privet.core.schema import Contribution, PublicTable, Schema, category, date, followed, integer, number, text
 from privet.core.unit import Link, Person, Rows
+from privet.query.build import check_categories
 from privet.query.frame import Frame, col, count, sum, table
 from privet.query.join import WORK, check_fanout, effort, joins_of
 from privet.query.nodes import PrivateRows, Query
@@ -566,3 +567,30 @@ def test_columns_of_both_sides_get_names_of_their_own() -> None:
 def test_what_makes_no_sense_in_python_is_refused(wrong: object) -> None:
     with pytest.raises(RequestError):
         wrong()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT v.ward, AVG(v.cost) AS c FROM visits AS v JOIN people AS p ON v.person = p.person GROUP BY v.ward",
+        "SELECT COUNT(*) FROM people JOIN zips ON people.zip = zips.zip WHERE weight > 5",
+        "SELECT COUNT(*) FROM (SELECT person, SUM(cost) AS s FROM visits GROUP BY person) AS t WHERE s > 5",
+        "SELECT SUM(dose) FROM drugs JOIN visits AS v ON drugs.visit = v.id JOIN people AS p ON v.person = p.person",
+    ],
+)
+def test_the_facts_that_were_computed_while_reading_are_those_of_what_a_question_stands_on(sql: str) -> None:
+    query = ask(sql)
+    known = query.facts_known(TABLES)
+    assert known in (None, schema_of(query.table, TABLES))
+    assert check_categories(query, TABLES) == schema_of(query.table, TABLES)
+
+
+def test_facts_that_were_computed_while_reading_are_of_no_other_relation_and_of_no_other_tables() -> None:
+    query = ask("SELECT COUNT(*) FROM people JOIN zips ON people.zip = zips.zip")
+    assert query.facts_known(TABLES) == schema_of(query.table, TABLES)
+    columns = tuple((name, ColumnRef(name)) for name in ("person", "sex"))
+    other = replace(query, table=Derive(query.table, columns, None))
+    assert other.facts_known(TABLES) is None
+    assert set(check_categories(other, TABLES).columns) == {"person", "sex"}
+    assert query.facts_known(dict(TABLES)) is None
+    assert replace(query, table="visits").facts_known(TABLES) is None
