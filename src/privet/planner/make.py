@@ -164,6 +164,11 @@ class PlanDraft:
         """Whether an aggregate has a pass of its own, as quantiles, most frequent values and private ranges have."""
         return any(one.own_pass for one in self.aggregates.values())
 
+    @property
+    def totals(self) -> dict[str, Total]:
+        """The SUMs, which may be read from sums that are released for something else."""
+        return {name: one for name, one in self.aggregates.items() if type(one) is Total}
+
     @cached_property
     def values(self) -> tuple[OfValues, ...]:
         """The counts and sums of different values."""
@@ -269,7 +274,7 @@ def make_plan(
         draft = step(draft)
     groups = draft.limits.contribution.groups
     best = min(draft.plans, key=lambda plan: (excess(plan, target) if target else 0, error_of(plan.passes, groups)))
-    return _sharing(draft, best) if sharing else best
+    return _sharing(draft, best) if sharing and draft.totals else best
 
 
 def _sharing(draft: PlanDraft, best: Plan) -> Plan:
@@ -332,9 +337,11 @@ def _sum(draft: PlanDraft) -> PlanDraft:
     """Collect the sums that share a pass; read a SUM from those of a mean where it errs no more so."""
     three = _collected(draft)
     whole = draft.covers != "bounding" and not draft.limits.contribution.chosen  # else what is lost is told of one sum
-    beside = _beside_means(three) if whole and not draft.apart else {}
+    beside = _beside_means(three) if draft.totals and whole and not draft.apart else {}
+    if not beside:
+        return three
     two = _collected(draft.but(aggregates={**draft.aggregates, **beside}))
-    return two if beside and _errs_less(three, two, beside.values()) else three
+    return two if _errs_less(three, two, beside.values()) else three
 
 
 def _beside_means(draft: PlanDraft) -> dict[str, CentredTotal]:
@@ -345,11 +352,7 @@ def _beside_means(draft: PlanDraft) -> dict[str, CentredTotal]:
         if not (one.own_pass or one.people or isinstance(one, Total))
         for total in one.sums()
     }
-    found = {
-        name: CentredTotal(one.argument)
-        for name, one in draft.aggregates.items()
-        if type(one) is Total and one.sums()[0] not in others
-    }
+    found = {name: CentredTotal(one.argument) for name, one in draft.totals.items() if one.sums()[0] not in others}
     return {name: one for name, one in found.items() if others.union(draft.known).issuperset(one.sums())}
 
 
