@@ -15,11 +15,10 @@ written as well as the rest leaves as they are:
 - The part of all files that a question passes. It should fall with each feature, since a question passes those that it
   uses and no other: a feature that raises the number of files on the way is entered by questions that do not have it.
 
-Calls of `schema_of` are 4 for a JOIN, and the aim of 3 is not reached on purpose. The reader computes the shape of the
-join, to resolve names over it, and then that of the whole question, which is another relation once WHERE and windows
-are read: it could only be saved by a field of `Query` that a later `replace(query, table=...)` would leave wrong. Then
-`verify` computes it again before the charge, and the SQL writer before it writes: each is a check of its own that no
-plan, however it was made, crosses units, and neither trusts what the planner found.
+Calls of `schema_of` are 3 for a JOIN. The reader computes the shape of the join, to resolve names over it, and hands it
+on with the rows that a query was read over: it is used for the same relation over the same tables, and for no other.
+Then `verify` computes it again before the charge, and the SQL writer before it writes: each is a check of its own that
+no plan, however it was made, crosses units, and neither trusts what the reader or the planner found.
 """
 
 from __future__ import annotations
