@@ -11,7 +11,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from privet.core.event import Receipt
-from privet.planner.comparisons import ThresholdPlan, steps_of
+from privet.planner.comparison_plans import ThresholdPlan, steps_of
 
 from . import noise
 from .core.errors import InvariantError
@@ -21,7 +21,7 @@ from .planner.keys import with_found
 from .planner.measures import Cell, Columns, OpenedSums, found_keys
 
 if TYPE_CHECKING:
-    from privet.planner.comparisons import ChoicePlan, ScalarQuestion
+    from privet.planner.comparison_plans import ChoicePlan, ScalarQuestion
 
     from .planner.batch import Batch
     from .planner.plan import Plan

@@ -12,7 +12,7 @@ from privet.core.event import Entry
 from privet.core.schema import followed
 from privet.execution.run_stages import run_rounds, run_steps
 from privet.planner.accuracy import CONFIDENCE
-from privet.planner.comparisons import ChoicePlan, ThresholdPlan
+from privet.planner.comparison_plans import ChoicePlan, ThresholdPlan
 from privet.planner.rounds import InSteps
 
 from .answer import Answer

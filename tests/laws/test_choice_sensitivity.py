@@ -16,7 +16,7 @@ from privet.core.budget import Pure
 from privet.core.schema import Table
 from privet.execution.request import AskOptions, Catalog
 from privet.execution.run_choice import plan_choice
-from privet.planner.comparisons import ChoicePlan, verify_choice
+from privet.planner.comparison_plans import ChoicePlan, verify_choice
 from privet.testing.oracle import Memory
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -10,7 +10,7 @@ VECTORS = "unit/test_above_session.py"
 
 MUTANTS: list[Mutant] = [
     *of(
-        "planner.comparisons:movement_of",
+        "planner.comparison_plans:movement_of",
         MOVED,
         ('schema.moves == "add-remove"', "True"),
         ("schema.unit.touches == 1", "True"),
@@ -19,25 +19,25 @@ MUTANTS: list[Mutant] = [
         ("sensitivity_of(total, scan).l1", "total.most * 2**20"),
     ),
     *of(
-        "planner.comparisons:check_scalar_scan",
+        "planner.comparison_plans:check_scalar_scan",
         "unit/planner/test_scalars.py",
         ("total.origin or total.offset or total.power != 1", "False"),
         ("scan.bounding.order != 1", "False"),
     ),
     *of(
-        "planner.comparisons:scalar_question",
+        "planner.comparison_plans:scalar_question",
         CHOICES,
         ("not all(map(_is_plain, query.steps))", "False"),
         ("columns[0].column != query.aggregates[0].name", "False"),
     ),
     *of(
-        "planner.comparisons:_moved",
+        "planner.comparison_plans:_moved",
         f"{CHOICES} {MOVED}",
         ("max(one.distance for one in movements)", "min(one.distance for one in movements)"),
         ("all(one.rises for one in movements)", "any(one.rises for one in movements)"),
     ),
     *of(
-        "planner.comparisons:verify_choice",
+        "planner.comparison_plans:verify_choice",
         CHOICES,
         ("plan.sensitivity < sensitivity", "False"),
         ("(plan.monotone and not monotone)", "False"),
@@ -45,18 +45,18 @@ MUTANTS: list[Mutant] = [
         ("0 <= one < len(plan.scans[scan].sums)", "True"),
     ),
     *of(
-        "planner.comparisons:make_choice",
+        "planner.comparison_plans:make_choice",
         CHOICES,
         ("1 if monotone else 2", "1"),
         ('8 if chosen == "gumbel" else 2', "8"),
     ),
     *of(
-        "planner.comparisons:ChoicePlan.multiples",
+        "planner.comparison_plans:ChoicePlan.multiples",
         CHOICES,
         ("int(worth_of(*one) / self.unit)", "1"),
     ),
     *of(
-        "planner.comparisons:ChoicePlan.digest",
+        "planner.comparison_plans:ChoicePlan.digest",
         CHOICES,
         (
             "[self.options, self.scans, places, self.sensitivity, self.monotone, self.rate, self.law]",
@@ -76,7 +76,7 @@ MUTANTS: list[Mutant] = [
         ("self.engine.check(scan)", "pass"),
     ),
     *of(
-        "planner.comparisons:verify_question",
+        "planner.comparison_plans:verify_question",
         VECTORS,
         ("moved.distance > plan.sensitivity", "False"),
         ("plan.monotone and not moved.rises", "False"),
@@ -84,30 +84,30 @@ MUTANTS: list[Mutant] = [
         ("verify_scan(scan, tables)", "pass"),
     ),
     *of(
-        "planner.comparisons:ThresholdPlan.event",
+        "planner.comparison_plans:ThresholdPlan.event",
         VECTORS,
         ("Repeated(measured, self.limit)", "measured"),
         ("scale is None", "True"),
     ),
     *of(
-        "planner.comparisons:ThresholdPlan.__post_init__",
+        "planner.comparison_plans:ThresholdPlan.__post_init__",
         VECTORS,
         ("self.unit.touches != 1", "False"),
         ('self.neighbors != "add-remove"', "False"),
     ),
     *of(
-        "planner.comparisons:ThresholdPlan.digest",
+        "planner.comparison_plans:ThresholdPlan.digest",
         VECTORS,
         ("[self.unit, self.neighbors, self.account, self.name]", "[self.unit, self.neighbors, self.name]"),
         ("[self.unit, self.neighbors, self.account, self.name]", "[self.unit, self.neighbors, self.account]"),
     ),
     *of(
-        "planner.comparisons:steps_of",
+        "planner.comparison_plans:steps_of",
         VECTORS,
         ("worth_of(question.sum, question.scan)", "question.sum.step"),
     ),
     *of(
-        "planner.comparisons:cost_of_spend",
+        "planner.comparison_plans:cost_of_spend",
         VECTORS,
         ("2 * (spend.rho or Fraction(0))", "8 * (spend.rho or Fraction(0))"),
     ),

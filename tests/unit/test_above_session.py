@@ -24,7 +24,7 @@ from privet.core.scan import SealedSums
 from privet.execution import vector
 from privet.ledger.memory import MemoryLedger
 from privet.ledger.sqlite import SqliteLedger
-from privet.planner.comparisons import scalar_question, steps_of, verify_question
+from privet.planner.comparison_plans import scalar_question, steps_of, verify_question
 from privet.query.frame import count
 from privet.query.sql.parse import parse
 from privet.release import compare, draw_bar, draw_noise

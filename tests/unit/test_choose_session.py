@@ -17,7 +17,7 @@ from privet.core.errors import BudgetExceeded, InvariantError, RequestError
 from privet.core.event import Receipt
 from privet.core.scan import SealedSums
 from privet.mechanisms.selection import NoisyMax
-from privet.planner.comparisons import ChoicePlan, verify_choice
+from privet.planner.comparison_plans import ChoicePlan, verify_choice
 from privet.query.frame import count
 from privet.query.frame import sum as summed
 from privet.release import choose_one

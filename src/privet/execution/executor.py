@@ -20,7 +20,7 @@ from privet.core.scan import Scan, SealedSums, asks
 from privet.core.schema import Key, Schema, has_blocks
 from privet.planner.accuracy import CONFIDENCE
 from privet.planner.batch import Batch, MadeBatch, editions_of_batch
-from privet.planner.comparisons import ChoicePlan
+from privet.planner.comparison_plans import ChoicePlan
 from privet.planner.contributions import largest_limit
 from privet.planner.explain import facts
 from privet.planner.keys import with_found

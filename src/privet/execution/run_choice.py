@@ -12,7 +12,7 @@ from privet.core.event import Receipt
 from privet.core.given import called, choice, listed
 from privet.core.relation import Literal, Value
 from privet.display import draw_facts, html_facts, printable, shown_error, written
-from privet.planner.comparisons import (
+from privet.planner.comparison_plans import (
     MOST_OPTIONS,
     NAMES,
     ChoicePlan,

@@ -20,7 +20,7 @@ from privet.core.numbers import Number, float_near, positive, rational, whole
 from privet.core.ports import KeepsSecrets, StepProgress
 from privet.display import draw_facts, html_facts, printable, shown_error, written
 from privet.ledger.steps import hash_of_text
-from privet.planner.comparisons import (
+from privet.planner.comparison_plans import (
     MOST_CROSSINGS,
     MOST_QUESTIONS,
     ScalarQuestion,

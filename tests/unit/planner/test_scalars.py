@@ -12,7 +12,7 @@ from privet.core.relation import ColumnRef
 from privet.core.scan import GroupKey, Norm, Scan, Sum
 from privet.core.schema import Contribution, Schema, integer
 from privet.core.unit import Person
-from privet.planner.comparisons import ScalarQuestion, check_scalar_scan, movement_of
+from privet.planner.comparison_plans import ScalarQuestion, check_scalar_scan, movement_of
 
 SCHEMA = Schema(
     unit=Person("u"),

@@ -40,7 +40,7 @@ from privet.mechanisms import (
     TopKWithGaps,
 )
 from privet.mechanisms.rank_ladder import QuantileLadder
-from privet.planner.comparisons import scalar_question
+from privet.planner.comparison_plans import scalar_question
 from privet.query.sql.parse import parse
 from privet.release import choose_one, compare, draw_bar, draw_noise
 
