@@ -599,6 +599,7 @@ class Session:
         rho: Number | None = None,
         subsets: Sequence[Sequence[str]] | None = None,
         weights: Mapping[str | tuple[str, ...], Number] | None = None,
+        ordered: Mapping[str, Literal["ranges", "prefixes"]] | None = None,
         bound: Rule = "norm",
         contribution: Contribution | None = None,
     ) -> MarginalsPlan:
@@ -612,6 +613,7 @@ class Session:
             rho: the same as a zCDP parameter. Pass either epsilon or rho, not both.
             subsets: the sets of columns that are asked for, instead of `ways`.
             weights: how much the squared errors of some tables matter: {("ward", "sex"): 3}; 1 for the others.
+            ordered: columns of numbers or dates that are asked about in ranges or prefixes: {"age": "ranges"}.
             bound: how to limit each person's contribution, as for `plan`.
             contribution: a limit on what one person contributes, instead of the table's own.
 
@@ -620,7 +622,7 @@ class Session:
             0.5
         """
         options = AskOptions(epsilon=epsilon, rho=rho, bound=bound, contribution=contribution)
-        chosen = {"ways": ways, "subsets": subsets, "weights": weights}
+        chosen = {"ways": ways, "subsets": subsets, "weights": weights, "ordered": ordered}
         return plan_marginals(self._rows_of(table), columns, self._catalog, options, **chosen)  # type: ignore[arg-type]
 
     def marginals(
@@ -633,6 +635,7 @@ class Session:
         rho: Number | None = None,
         subsets: Sequence[Sequence[str]] | None = None,
         weights: Mapping[str | tuple[str, ...], Number] | None = None,
+        ordered: Mapping[str, Literal["ranges", "prefixes"]] | None = None,
         bound: Rule = "norm",
         contribution: Contribution | None = None,
         nonnegative: bool = False,
@@ -652,6 +655,7 @@ class Session:
             rho: the same as a zCDP parameter. Pass either epsilon or rho, not both.
             subsets: the sets of columns that are asked for, instead of `ways`.
             weights: how much the squared errors of some tables matter: {("ward", "sex"): 3}; 1 for the others.
+            ordered: columns of numbers or dates that are asked about in ranges or prefixes: {"age": "ranges"}.
             bound: how to limit each person's contribution, as for `plan`.
             contribution: a limit on what one person contributes, instead of the table's own.
             nonnegative: whether estimates and intervals are kept at 0 or above.
@@ -659,10 +663,11 @@ class Session:
             key: an idempotency key: trying again with the same key after a failure is charged once.
 
         Returns:
-            `Marginals`, with `counts("ward", "sex")`, `to_pandas()` and `plot()`. It holds released numbers only.
+            `Marginals`, with `counts("ward", "sex")`, `count({"ward": "heart", "age": (18, 64)})`, `to_pandas()` and
+            `plot()`. It holds released numbers only.
 
         Raises:
-            RequestError: if values are not declared, or there are too many. No charge.
+            RequestError: if values are not declared or in no order, or there are too many. No charge.
             BudgetExceeded: if the account cannot pay.
 
         Example:
@@ -683,6 +688,7 @@ class Session:
                 rho=rho,
                 subsets=subsets,
                 weights=weights,
+                ordered=ordered,
                 bound=bound,
                 contribution=contribution,
             )

@@ -980,6 +980,7 @@ _MARGINALS: dict[str, Make] = {
     "columns": lambda: ["ward"],
     "subsets": lambda: [["ward"]],
     "weights": lambda: {"ward": 2},
+    "ordered": lambda: {"age": "ranges"},
 }
 _RUNNING: dict[str, Make] = {"by": lambda: "day", "of": lambda: "age", "groups": lambda: ["ward"]}
 OWN: dict[str, tuple[Make, ...]] = {

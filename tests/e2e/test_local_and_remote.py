@@ -95,6 +95,7 @@ STUDIES: dict[str, Callable[[Session], Any]] = {
     "marginals of some rows": lambda one: one.marginals(
         one.table("visits").where(privet.col("age") > 30), ["ward", "sex"], epsilon=0.25
     ),
+    "marginals in ranges": lambda one: one.marginals("visits", ["sex", "age"], ordered={"age": "ranges"}, epsilon=0.25),
     "ranges": lambda one: one.ranges("visits", "age", epsilon=0.25),
     "running totals": lambda one: one.running("visits", "age", epsilon=0.25),
     "a test": lambda one: one.test("visits", Proportion("age > 50", equals=0.3), epsilon=0.25),

@@ -6,6 +6,7 @@ from mutant import Mutant, of
 
 NORMS = "unit/strategy/test_column_norms.py"
 FOUND = "unit/strategy/test_reconstruction.py"
+ORDERED = "unit/test_ordered_marginals.py"
 BASES = "unit/strategy/test_centred_bases.py"
 COVARIANCES = "unit/strategy/test_covariances.py"
 PARTITIONS = "unit/strategy/test_partition_tree.py"
@@ -113,6 +114,19 @@ MUTANTS: list[Mutant] = [
         ("weight * self._share(axes)", "weight"),
     ),
     *of("strategy.residuals:ResidualStrategy._pair_norm", NORMS, ("4 * norm", "2 * norm"), ("2 * weight", "weight")),
+    *of(
+        "planner.many_counts:marginal_workload",
+        ORDERED,
+        ("sizes[axis] / factors[axis].mass", "1"),
+    ),
+    *of("planner.many_counts:spans_workload", ORDERED, ("cells - null", "cells")),
+    *of(
+        "results.released_counts:Marginals._span",
+        ORDERED,
+        ("low is None or value >= low", "low is None or value > low"),
+        ("not rising(known)", "False"),
+    ),
+    *of("strategy.reconstruction:workload_of_spans", ORDERED, ("[span]", "[(span[0], span[0])]")),
     *of("strategy.residuals:ResidualStrategy._unit", BASES, ("basis.largest", "1")),
     *of(
         "strategy.residuals:ResidualStrategy._product",

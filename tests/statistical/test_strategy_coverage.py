@@ -172,3 +172,23 @@ def test_unconstrained_answers_are_covered_in_94_to_97_percent(name: str) -> Non
     assert share.min() >= (0.94 if SOAK else 0.85)
     assert share.max() <= (0.97 if SOAK else 1)
     assert share.mean() < 0.99
+
+
+def test_spans_of_marginals_with_a_basis_are_covered_as_often_as_they_say() -> None:
+    """One span by a value, one prefix, and a difference of both, of noise that is wide against the grid."""
+    sizes, trials = (3, 16), 2000
+    planned = strategy.plan_residuals(strategy.all_marginals(sizes, ways=2, factors={1: strategy.all_ranges(16)}))
+    measure = strategy.StrategyMeasure(planned, rho=0.02, neighbors="add-remove", contribution=2)
+    counts = [*DENSE, *SPARSE, *DENSE[::-1]]
+    facts: dict[str, Any] = {"names": ("w", "x"), "values": (("a", "b", "c"), tuple(range(16))), "axes": (0, 1)}
+    one, other = {"w": "b", "x": (2, 9)}, {"x": (None, 6)}
+    table = np.array(counts).reshape(sizes)
+    first, second = int(table[1, 2:10].sum()), int(table[:, :7].sum())
+    hits = np.zeros(3)
+    for _ in range(trials):
+        found = Marginals(**held(measure, counts, **facts), asked=(("w", "x"),))
+        estimates = found.count(one), found.count(other), found.difference(one, other)
+        for place, (estimate, wanted) in enumerate(zip(estimates, (first, second, first - second), strict=True)):
+            hits[place] += estimate.low <= wanted <= estimate.high
+    assert (hits / trials >= least(0.95, trials)).all(), hits
+    assert (hits / trials <= 0.95 + 7 * math.sqrt(0.95 * 0.05 / trials)).all(), hits

@@ -56,6 +56,12 @@ def counting_options(counting: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--ways", type=counting_number, help="Count by every set of this many columns. [default: 2]")
 @click.option("--subset", "subsets", multiple=True, metavar="A,B", help="Count by these columns, instead of --ways.")
 @click.option("--weight", "weights", multiple=True, metavar="A,B=3", help="How much the errors of one table matter.")
+@click.option(
+    "--ordered",
+    multiple=True,
+    metavar="A=ranges",
+    help="Plan for ranges, or prefixes, of a column of numbers or dates.",
+)
 @click.option("--show", multiple=True, metavar="A,B", help="Show the counts by these columns; all tables if left out.")
 @counting_options
 def command(
@@ -64,6 +70,7 @@ def command(
     ways: int | None,
     subsets: tuple[str, ...],
     weights: tuple[str, ...],
+    ordered: tuple[str, ...],
     show: tuple[str, ...],
     cost: dict[str, Any],
     nonnegative: bool,
@@ -85,8 +92,9 @@ def command(
       privet marginals visits ward sex age_group --ways 2 --epsilon 1
       privet marginals visits ward sex age_group --epsilon 1 --show ward,sex --show ward
       privet marginals visits ward sex --subset ward,sex --subset ward --weight ward=5 --plan
+      privet marginals visits ward sex age --ordered age=ranges --plan
     """
-    asked: dict[str, Any] = {"ways": ways, "weights": _read_weights(weights), **cost}
+    asked: dict[str, Any] = {"ways": ways, "weights": _read_weights(weights), "ordered": _read_ordered(ordered), **cost}
     if subsets:
         asked["subsets"] = [_names(one) for one in subsets]
 
@@ -139,6 +147,20 @@ def _read_weights(written: tuple[str, ...]) -> dict[tuple[str, ...], Any] | None
         if tuple(_names(names)) in found:
             raise BadParameter("weight", one, "said once for each set of columns")
         found[tuple(_names(names))] = value
+    return found or None
+
+
+def _read_ordered(written: tuple[str, ...]) -> dict[str, str] | None:
+    from privet.core.errors import BadParameter
+
+    found: dict[str, str] = {}
+    for one in written:
+        name, sign, kind = one.rpartition("=")
+        if not sign or not name.strip():
+            raise BadParameter("ordered", one, "a column and what is asked of it, such as age=ranges or age=prefixes")
+        if name.strip() in found:
+            raise BadParameter("ordered", one, "said once for each column")
+        found[name.strip()] = kind.strip()
     return found or None
 
 

@@ -4,27 +4,36 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from privet.core.errors import BadParameter, RequestError, UnknownName
-from privet.core.given import is_a, listed
+from privet.core.given import choice, is_a, listed
 from privet.core.numbers import Number, rational, whole
 from privet.core.relation import Expression
+from privet.core.scan import GroupKey
 from privet.core.schema import Schema
 from privet.display import Figures
 from privet.planner.contributions import loses
 from privet.planner.keys import group_key
 from privet.planner.make import private_schema
-from privet.planner.many_counts import CountsPlan, marginal_design, plan_counts, range_design
+from privet.planner.many_counts import (
+    CountsPlan,
+    Ordered,
+    marginal_design,
+    marginal_workload,
+    plan_counts,
+    range_design,
+    spans_workload,
+)
 from privet.planner.verify import verify
 from privet.query.frame import Frame
 from privet.query.functions import typed
 from privet.query.nodes import Query
 from privet.query.terms import Term, col, count, histogram
-from privet.results.released_counts import Marginals
+from privet.results.released_counts import Marginals, rising
 from privet.results.released_ranges import Ranges
 
 from .counted_plan import CountedPlan, error_figures
@@ -53,27 +62,45 @@ class MarginalsPlan(CountedPlan):
     """
 
     asked: tuple[tuple[str, ...], ...]
+    ordered: Mapping[str, Ordered] = field(default_factory=dict)
+    """What is asked along some columns, besides their single values."""
 
     @property
     def errors(self) -> dict[tuple[str, ...], float]:
         """The standard error of a count of each table: the root of the mean variance, where cells differ."""
+        return {one: self._error(one, {}) for one in self.asked}
+
+    @property
+    def range_errors(self) -> dict[tuple[str, ...], float]:
+        """The same for the ranges or prefixes of each table that has columns asked for in these."""
+        listed = [one for one in self.asked if any(name in self.ordered for name in one)]
+        return {one: self._error(one, self.ordered) for one in listed}
+
+    def _error(self, names: tuple[str, ...], ordered: Mapping[str, Ordered]) -> float:
         from privet.strategy import marginals
 
         noise = self.counts.measure
         axes = dict(zip(self.counts.names, self.counts.axes, strict=True))
-        found = {}
-        for one in self.asked:
-            workload = marginals(noise.strategy.shape, [sorted(axes[name] for name in one)])
-            found[one] = workload.rmse(noise.covariance)
-        return found
+        keys = dict(zip(self.counts.names, self.counts.keys, strict=True))
+        factors = {axes[name]: _spans(keys[name], ordered[name]) for name in names if name in ordered}
+        asked = [sorted(axes[name] for name in names)]
+        return marginals(noise.strategy.shape, asked, factors=factors).rmse(noise.covariance)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything public about the plan as plain data that JSON can hold."""
         errors = [{"columns": list(one), "standard_error": error} for one, error in self.errors.items()]
-        return {**self.counts.plan.to_dict(), "tables": errors}
+        ranges = [
+            {"columns": list(one), "ordered": {name: self.ordered[name] for name in one if name in self.ordered}}
+            | {"standard_error": error}
+            for one, error in self.range_errors.items()
+        ]
+        return {**self.counts.plan.to_dict(), "tables": errors, **({"ranges": ranges} if ranges else {})}
 
     def _figures(self) -> list[Figures]:
         errors = {", ".join(one) or "all rows": error for one, error in list(self.errors.items())[:_MOST_LISTED]}
+        for one, error in list(self.range_errors.items())[:_MOST_LISTED]:
+            told = (f"{name} ({self.ordered[name]})" if name in self.ordered else name for name in one)
+            errors[", ".join(told)] = error
         return error_figures("counts by", errors, self.counts)
 
 
@@ -86,6 +113,7 @@ def plan_marginals(
     ways: int | None = None,
     subsets: Sequence[Sequence[str]] | None = None,
     weights: Weights | None = None,
+    ordered: Mapping[str, Ordered] | None = None,
 ) -> MarginalsPlan:
     """Return the plan of marginals over some columns of a table: those of this many ways, or those listed."""
     query = cells_of(frame, columns)
@@ -97,22 +125,71 @@ def plan_marginals(
     axes = tuple(tuple(sorted(order[name] for name in one)) for one in asked)
     ranked = sorted(zip(axes, amounts, strict=True))
     sets, shares = tuple(one for one, _ in ranked), tuple(share for _, share in ranked)
+    kinds = _ordered(names, ordered)
+    factors: dict[int, Workload] = {}
+    if kinds:
+        schema = private_schema(query.table, catalog.schemas)
+        keys = {key.name: group_key(key.expression, schema.columns) for key in query.keys}
+        # keys without declared values are refused below, with all others
+        some = {name: kind for name, kind in kinds.items() if keys[name].values}
+        for name, kind in some.items():
+            _check_ordered(name, keys[name])
+            factors[order[name]] = _spans(keys[name], kind)
 
     def workload(sizes: tuple[int, ...]) -> Workload:
-        from privet.strategy import marginals
-
-        return marginals(sizes, sets, weights=shares)
+        return marginal_workload(sizes, sets, shares, factors)
 
     plan = plan_counts(
         query,
         catalog.schemas,
         spend=spend_of(catalog.budget, options),
-        design=marginal_design(sets, shares),
+        design=marginal_design(sets, shares, factors),
         workload=workload,
         bound=options.bound,
         contribution=options.stated,
     )
-    return MarginalsPlan(plan, asked)
+    return MarginalsPlan(plan, asked, kinds)
+
+
+_MOST_ORDERED = 1024
+"""The most values of a column whose ranges are planned together with other columns."""
+
+
+def _ordered(names: tuple[str, ...], ordered: object) -> dict[str, Ordered]:
+    """Return which columns are asked for in ranges or prefixes."""
+    if ordered is None:
+        return {}
+    if not isinstance(ordered, Mapping):
+        raise BadParameter("ordered", type(ordered).__name__, "a mapping of columns, such as {'age': 'ranges'}")
+    found = {}
+    for name, kind in ordered.items():
+        if not isinstance(name, str):
+            raise BadParameter("ordered", type(name).__name__, f"names of columns: {', '.join(names)}")
+        if name not in names:
+            raise UnknownName("column", name, names)
+        found[name] = cast(Ordered, choice(kind, "ordered", get_args(Ordered)))
+    return found
+
+
+def _check_ordered(name: str, key: GroupKey) -> None:
+    """Refuse ranges of a column whose values have no order, or that has too many of them."""
+    values = [value for value in key.values or () if value is not None]
+    if not rising(values):
+        raise RequestError(
+            f"the declared values of {name} are not numbers or dates that rise, so there are no ranges or prefixes of "
+            f"them; leave {name} out of ordered=, or declare its values in their order"
+        )
+    if len(values) > _MOST_ORDERED:
+        raise RequestError(
+            f"{name} has {len(values):,} values, and ranges beside other columns are planned over at most "
+            f"{_MOST_ORDERED:,}; group them into bins, privet.col({name!r}).bin(width), or ask session.ranges for "
+            f"{name} alone"
+        )
+
+
+def _spans(key: GroupKey, kind: Ordered) -> Workload:
+    values = key.values or ()
+    return spans_workload(kind, len(values), None in values)
 
 
 def run_marginals(

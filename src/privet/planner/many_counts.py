@@ -9,7 +9,8 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal
 
 from privet.aggregates.aggregate import rows
 from privet.core.errors import InvariantError, RequestError
@@ -26,7 +27,7 @@ from .plan import Known, Pass, Plan, Spend
 from .stability import Rule, bounding_for, reach_of, shift_of
 
 if TYPE_CHECKING:
-    from privet.strategy import Strategy, StrategyMeasure, TreeStrategy, Workload
+    from privet.strategy import MarginalWorkload, MatrixStrategy, Strategy, StrategyMeasure, TreeStrategy, Workload
     from privet.strategy.strategies import Noise
 
 MOST_MEASURED = 2**20
@@ -204,27 +205,108 @@ def _too_many(many: int, what: str) -> RequestError:
     )
 
 
-def marginal_design(subsets: tuple[tuple[int, ...], ...], weights: tuple[float, ...]) -> Design:
+Ordered = Literal["ranges", "prefixes"]
+"""What is asked along a column whose values have an order."""
+
+
+@lru_cache(maxsize=32)
+def spans_workload(kind: Ordered, cells: int, null: bool) -> Workload:
+    """Return all ranges or all prefixes of the values of a column; NULL, which is in none, is a cell of its own."""
+    import numpy as np
+
+    from privet.strategy import RangeWorkload, all_ranges, prefixes
+
+    size = cells - null
+    listed = all_ranges(size) if kind == "ranges" else prefixes(size)
+    if not null:
+        return listed
+    last = np.array([cells - 1])
+    return RangeWorkload(
+        f"{listed.name} and NULL", cells, np.concatenate([listed.lows, last]), np.concatenate([listed.highs, last])
+    )
+
+
+def marginal_workload(
+    sizes: tuple[int, ...],
+    subsets: tuple[tuple[int, ...], ...],
+    weights: tuple[float, ...],
+    factors: Mapping[int, Workload],
+) -> MarginalWorkload:
+    """Return the workload of marginals, of which each counts as much as it has cells, however many ranges it has."""
+    from privet.strategy import marginals
+
+    shares = [
+        weight * math.prod(sizes[axis] / factors[axis].mass for axis in axes if axis in factors)
+        for axes, weight in zip(subsets, weights, strict=True)
+    ]
+    return marginals(sizes, subsets, weights=shares, factors=factors)
+
+
+def marginal_design(
+    subsets: tuple[tuple[int, ...], ...], weights: tuple[float, ...], factors: Mapping[int, Workload]
+) -> Design:
     """Return what chooses a strategy for marginals: residuals for Gaussian noise, and for Laplace noise the best of
     weighted marginals and of single cells, whose products are optimised.
+
+    Where ranges are asked for along a column, a product of the best strategy of each column is tried beside residuals:
+    for one table it is the optimum.
     """
 
     def design(sizes: tuple[int, ...], noise: Noise) -> Strategy:
-        from privet.strategy import marginals, optimize, plan_marginals, plan_residuals
+        from privet.strategy import ProductStrategy, optimize, plan_marginals, plan_residuals
         from privet.strategy.residuals import MarginalStrategy
 
-        asked = marginals(sizes, subsets, weights=weights)
+        asked = marginal_workload(sizes, subsets, weights, factors)
         if noise == "gaussian":
             residuals: Strategy = with_short_weights(plan_residuals(asked))
-            return residuals
+            if not factors or asked.cells > MOST_MEASURED:
+                return residuals
+            one = _best_product(sizes, subsets, factors)
+            return min(residuals, one, key=lambda found: found.rmse(asked))
         if asked.cells > MOST_MEASURED:
             weighted: Strategy = with_short_weights(plan_marginals(asked, measure=noise))
             return weighted
         best = optimize(asked, measure=noise, effort="low").strategy
+        if factors and isinstance(best, ProductStrategy):
+            return ProductStrategy(tuple(map(_with_short_weights_of_levels, best.factors)))
         found: Strategy = with_short_weights(best) if isinstance(best, MarginalStrategy) else best
         return found
 
     return design
+
+
+def _with_short_weights_of_levels(factor: MatrixStrategy) -> MatrixStrategy:
+    from privet.strategy import TreeStrategy
+
+    return _with_short_levels(factor) if isinstance(factor, TreeStrategy) else factor
+
+
+def _best_product(
+    sizes: tuple[int, ...], subsets: tuple[tuple[int, ...], ...], factors: Mapping[int, Workload]
+) -> Strategy:
+    """Return the product of the best strategies of each column for Gaussian noise; only totals where it is in none."""
+    from privet.strategy import MatrixStrategy, ProductStrategy, identity_strategy
+
+    used = {axis for axes in subsets for axis in axes}
+    found: list[MatrixStrategy] = []
+    for axis, size in enumerate(sizes):
+        if axis not in used:
+            found.append(MatrixStrategy("total", "gaussian", [[1] * size], [1]))
+        elif axis in factors:
+            found.append(_best_along(factors[axis]))
+        else:
+            found.append(identity_strategy(size, measure="gaussian"))
+    return ProductStrategy(tuple(found))
+
+
+@lru_cache(maxsize=16)
+def _best_along(workload: Workload) -> MatrixStrategy:
+    from privet.strategy import MatrixStrategy, optimize
+
+    best = optimize(workload, measure="gaussian").strategy
+    if not isinstance(best, MatrixStrategy):
+        raise InvariantError("the best strategy of one column has a matrix")
+    return best
 
 
 def significant(weight: int, digits: int = _DIGITS) -> int:

@@ -5,18 +5,19 @@ No session, no engine and no plan is held: what is asked here costs nothing, and
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from itertools import product
+from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any, Literal
 
 from privet.answer import CrossTab, Series
 from privet.core.errors import BadParameter, RequestError, UnknownName, raise_alone
 from privet.core.estimate import Estimate
 from privet.core.given import optional_package, set_fields
-from privet.core.numbers import Number, open_probability
+from privet.core.numbers import Number, open_probability, read_rational
 from privet.core.schema import Key
 from privet.display import cost_words, draw_text, html_lines, written
 
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
     from privet.strategy import Reconstruction, StrategyMeasure, Workload
     from privet.strategy.reconstruction import Answers
+
+Place = Key | tuple[Any, Any]
+"""A declared value, or the ends of a range of such."""
 
 COUNT = "n"
 """What the column of counts is called, unless a key is."""
@@ -204,14 +208,53 @@ class Marginals(ReleasedCounts):
             (*keys, self._series(self._count_name(columns), found, self._order(axes))), level, self._notes(level)
         )
 
-    def difference(self, one: Mapping[str, Key], other: Mapping[str, Key], *, confidence: Number = 0.95) -> Estimate:
+    def count(self, rows: Mapping[str, Place], *, confidence: Number = 0.95) -> Estimate:
+        """Return how many rows have some values, or lie in ranges of a column whose values are numbers or dates.
+
+        A range is a pair of ends, both included; None stands for the least or the largest value that is declared, so
+        that (None, 17) is a prefix. Of bins, the values are those that tables show: where each bin starts.
+
+        Args:
+            rows: a declared value or a range for some of the columns that were measured together; none for all rows.
+            confidence: the confidence level of the interval.
+
+        Raises:
+            RequestError: if columns were not measured together, a value is not declared, or a range has none.
+
+        Example:
+            >>> found = session.marginals("visits", ["ward", "age"], epsilon=1)
+            >>> young = found.count({"ward": "heart", "age": (None, 17)})
+            >>> young.low <= young.value <= young.high
+            True
+
+        Guarantee: the variance is that of the sum of cells by least squares, from their joint covariance.
+        """
+        from privet.strategy.covariances import NotMeasured
+        from privet.strategy.reconstruction import workload_of_spans
+
+        level = float(open_probability(confidence, "confidence"))
+        spans = self._places_of(rows, "rows")
+        try:
+            found = self._answers(workload_of_spans(self.measure.strategy.shape, spans), level)
+        except NotMeasured:
+            measured = "; ".join(", ".join(columns) for columns in self.asked)
+            raise_alone(
+                RequestError(
+                    f"{', '.join(rows)} were not measured together; these were, and any part of them: {measured}"
+                )
+            )
+        return self._estimate_of(found, float(found.values[0]), level)
+
+    def difference(
+        self, one: Mapping[str, Place], other: Mapping[str, Place], *, confidence: Number = 0.95
+    ) -> Estimate:
         """Return how many more rows have the values of one than those of another, which may be of other columns.
 
         Counts of one release share their noise: the interval is that of the difference itself, which may be much
         narrower than the two counts' own, or wider.
 
         Args:
-            one: a declared value for some of the columns that were measured together; none for all rows.
+            one: a declared value or a range, as for `count`, for some of the columns that were measured together.
             other: the same for the rows that are subtracted.
             confidence: the confidence level of the interval.
 
@@ -238,11 +281,14 @@ class Marginals(ReleasedCounts):
                     f"them: {measured}"
                 )
             )
-        low, value, high = (float(column[0]) for column in (found.low, found.plain, found.high))
+        value = float(found.plain[0])
+        return self._estimate_of(found, float(round(value)) if self.whole else value, level)
+
+    def _estimate_of(self, found: Answers, value: float, level: float) -> Estimate:
         return Estimate(
-            value=float(round(value)) if self.whole else value,
-            low=low,
-            high=high,
+            value=value,
+            low=float(found.low[0]),
+            high=float(found.high[0]),
             confidence=level,
             standard_error=float(found.deviations[0]),
             covers="the noise, not what bounding removes" if self.may_be_low else "the noise",
@@ -256,11 +302,32 @@ class Marginals(ReleasedCounts):
         found = {}
         for name, value in given.items():
             place = self._place(name)
+            if isinstance(value, (tuple, list)):
+                found[self.axes[place]] = self._span(name, self.values[place], value, parameter)
+                continue
             known = [at for at, key in enumerate(self.values[place]) if type(key) is type(value) and key == value]
             if not known:
                 raise BadParameter(parameter, value, f"a declared value of {name}")
             found[self.axes[place]] = known[0], known[0]
         return found
+
+    def _span(self, name: str, values: Sequence[Key], ends: Sequence[Any], parameter: str) -> tuple[int, int]:
+        """Return the first and the last place of the values in a range."""
+        known: Any = [value for value in values if value is not None]
+        if not rising(known):
+            raise BadParameter(parameter, ends, f"a declared value of {name}, whose values are in no order for ranges")
+        allowed = f"a pair of ends of {name}, from {known[0]} to {known[-1]}, the lower one first; None for no end"
+        if len(ends) != 2:
+            raise BadParameter(parameter, ends, allowed)
+        low, high = (None if end is None else _end(end, known[0], parameter, allowed) for end in ends)
+        inside = [
+            place
+            for place, value in enumerate(known)
+            if (low is None or value >= low) and (high is None or value <= high)
+        ]
+        if not inside:
+            raise BadParameter(parameter, ends, allowed)
+        return inside[0], inside[-1]
 
     def _order(self, axes: Sequence[int]) -> Any:
         """Return where each cell is among those of the strategy's order, for cells in the order of these axes."""
@@ -323,6 +390,29 @@ class Marginals(ReleasedCounts):
         tables = "; ".join(", ".join(one) or "all rows" for one in self.asked)
         use = f"Use .counts('{self.names[0]}'), .to_pandas(), .plot()."
         return [self._facts(), f"Counts by any part of: {tables}. {use}"]
+
+
+def rising(values: Sequence[Key]) -> bool:
+    """Return whether values are numbers or dates, each above the one before."""
+    dates = {type(value) for value in values if isinstance(value, datetime.date)}
+    numbers = {type(value) for value in values if isinstance(value, (int, float)) and not isinstance(value, bool)}
+    kinds = set(map(type, values))
+    if not values or not (kinds <= numbers or (kinds <= dates and len(kinds) == 1)):
+        return False
+    pairs: Any = pairwise(values)
+    return all(one < other for one, other in pairs)
+
+
+def _end(end: object, like: Key, parameter: str, allowed: str) -> Any:
+    """Return an end of a range, as a number or a date that values are compared with."""
+    if isinstance(like, datetime.date):
+        if type(end) is not type(like):
+            raise BadParameter(parameter, end, allowed)
+        return end
+    number = None if isinstance(end, bool) else read_rational(end)
+    if number is None:
+        raise BadParameter(parameter, end, allowed)
+    return number
 
 
 ALL = "(all)"

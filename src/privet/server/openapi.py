@@ -70,6 +70,7 @@ FIELDS: Mapping[str, Schema] = {
     "column": _TEXT,
     "ways": _WHOLE,
     "subsets": _list(_list(_TEXT)),
+    "ordered": {"type": "object", "additionalProperties": {"enum": ["ranges", "prefixes"]}},
     "bins": _AMOUNT,
     "by": _TEXT,
     "of": _TEXT,

@@ -104,6 +104,13 @@ def _weights(value: Any, name: str) -> Any:
     return found
 
 
+def _names(value: Any, name: str) -> Any:
+    """Return an object of texts, whatever its keys are."""
+    if not isinstance(value, Mapping) or not all(isinstance(one, str) for one in value.values()):
+        raise BadParameter(name, value, 'an object such as {"age": "ranges"}')
+    return dict(value)
+
+
 def _norm(value: Any, name: str) -> Any:
     return tuple(_scalars(value, name)) if isinstance(value, list) else _number_or_text(value, name)
 
@@ -302,6 +309,7 @@ OPERATIONS: Mapping[str, Operation] = {
         "marginals",
         "plan_marginals",
         {**_ROWS, "columns": _scalars, "ways": _number_or_text, **_COST, "subsets": _sets, "weights": _weights}
+        | {"ordered": _names}
         | {**_BOUND, **_SHOWN},
         ("table", "columns"),
         _marginals_json,

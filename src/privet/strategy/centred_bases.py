@@ -107,6 +107,7 @@ def _named_basis(kind: type[RangeWorkload], name: str, size: int) -> CentredBasi
     return _basis(all_ranges(size) if name == "all ranges" else prefixes(size))
 
 
+@lru_cache(maxsize=16)
 def _basis(workload: Workload) -> CentredBasis:
     n = workload.cells
     check_dense(n)
