@@ -26,7 +26,7 @@ from .differences import Difference, PairedCounts, ResponseCounts, compare, comp
 from .questionnaire import METHODS, Survey, SurveyQuestion, made_of
 from .respondent import Respondent
 from .simulated import simulate
-from .survey_folder import SurveyFolder
+from .survey_folder import SurveyFolder, plot_survey
 
 _NAMED = re.compile(r"([a-z][a-z0-9-]{0,30})=(.+)", re.S)
 _COVERS = ("reports", "population")
@@ -277,8 +277,6 @@ def plot_command(folder: Path, as_json: bool, confidence: Fraction, covers: Any,
     Example:
       privet survey plot flu --output flu.png
     """
-    from .survey_pictures import plot_survey
-
     plot_survey(SurveyFolder(folder), confidence=confidence, covers=covers, path=output)
     click.echo(json.dumps({"picture": str(output)}) if as_json else f"Picture: {output}")
 
