@@ -16,7 +16,7 @@ from pathlib import Path
 
 from privet.accounting.summaries import promise
 from privet.core import given
-from privet.core.budget import Approximate, Budget, Pure, Zcdp
+from privet.core.budget import Approximate, Budget, Pure
 from privet.core.errors import PrivetError, RequestError, raise_alone
 from privet.core.schema import ColumnFacts, Schema, Table, followed
 from privet.core.unit import Nobody, Person, Rows, Window, person_column
@@ -335,8 +335,7 @@ def _notes(config: Config) -> Iterator[str]:
 
 
 def _exceeds(cap: Budget, budget: Budget) -> bool:
-    own, whole = (one.rho if isinstance(one, Zcdp) else one.epsilon for one in (cap, budget))
-    return isinstance(cap, Zcdp) == isinstance(budget, Zcdp) and own > whole
+    return cap.measure == budget.measure and cap.amount > budget.amount
 
 
 def _several(number: int, what: str) -> str:

@@ -39,6 +39,16 @@ class Pure:
     def __repr__(self) -> str:
         return f"Pure(epsilon={_exact(self.epsilon)})"
 
+    @property
+    def measure(self) -> str:
+        """The name of its amount."""
+        return "epsilon"
+
+    @property
+    def amount(self) -> Fraction:
+        """How much may be learnt, in its measure."""
+        return self.epsilon
+
     def describe(self) -> str:
         """Return the promise in words."""
         return f"epsilon {_short(self.epsilon)}, with no exception"
@@ -69,6 +79,16 @@ class Approximate:
     def __repr__(self) -> str:
         return f"Approximate(epsilon={_exact(self.epsilon)}, delta={_exact(self.delta)})"
 
+    @property
+    def measure(self) -> str:
+        """The name of its amount."""
+        return "epsilon"
+
+    @property
+    def amount(self) -> Fraction:
+        """How much may be learnt, in its measure."""
+        return self.epsilon
+
     def describe(self) -> str:
         """Return the promise in words."""
         return f"epsilon {_short(self.epsilon)}, except with probability {_short(self.delta)}"
@@ -96,6 +116,16 @@ class Zcdp:
 
     def __repr__(self) -> str:
         return f"Zcdp(rho={_exact(self.rho)})"
+
+    @property
+    def measure(self) -> str:
+        """The name of its amount."""
+        return "rho"
+
+    @property
+    def amount(self) -> Fraction:
+        """How much may be learnt, in its measure."""
+        return self.rho
 
     def describe(self) -> str:
         """Return the promise in words."""

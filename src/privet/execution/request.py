@@ -164,7 +164,7 @@ def _plan_one(read: Read, options: AskOptions, catalog: Catalog, share: Spend | 
     query, wish, schema = read
     if query.lists and is_about_public(query, tables):
         _refuse_measured(options)
-        return PublicPlan.of(query, tables, rho=isinstance(catalog.budget, Zcdp)), options
+        return PublicPlan.of(query, tables, rho=catalog.budget.measure == "rho"), options
     known: Schema | None = schema
     if has_blocks(tables):
         asked, query = query, with_blocks(query, tables)

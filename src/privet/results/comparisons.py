@@ -31,7 +31,7 @@ from privet.query.functions import mentions
 from privet.query.resolve import linear_in
 from privet.release import Released
 
-from .origins import Intervals, Leaf, Origin, WeightedSum
+from .origins import UNKNOWN, Intervals, Leaf, Origin, as_sum
 
 if TYPE_CHECKING:
     from privet.core.event import Floats
@@ -562,11 +562,11 @@ def _noises_of(number: ComparedNumber, sign: float, found: Noises) -> float:
         )
     origin = reader.origins[number.column][number.row]
     intervals = Intervals(reader.leaves, 1 - reader.confidence)
-    terms = origin.terms if isinstance(origin, WeightedSum) else ((origin, 1.0),)
-    value = origin.offset if isinstance(origin, WeightedSum) else 0.0
+    line = as_sum(UNKNOWN if origin is None else origin)
+    value = line.offset
     own: Noises = {}
-    for term, factor in terms:
-        part = None if term is None else intervals.add_noises(term, factor, own)
+    for term, factor in line.terms:
+        part = intervals.add_noises(term, factor, own)
         if part is None:
             raise Unsupported(
                 f"{number.label} is no weighted sum of released sums, so that the law of a difference is not known; "

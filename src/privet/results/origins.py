@@ -99,6 +99,11 @@ Origin = Cell | WeightedSum | Formula | Rising | AtLeast | Unknown
 UNKNOWN = Unknown()
 
 
+def as_sum(origin: Origin) -> WeightedSum:
+    """Return an origin as a weighted sum: of itself alone, once, where it is none."""
+    return origin if isinstance(origin, WeightedSum) else WeightedSum(((origin, 1.0),))
+
+
 def added(terms: Sequence[tuple[Origin, float]], offset: float) -> Origin:
     """Return the origin of a weighted sum, with sums inside it taken apart."""
     flat: dict[Origin, float] = {}
@@ -471,11 +476,10 @@ class Intervals:
         boxes: dict[str, Origin] = {}
         for name, origin in formula.inputs:
             noises: dict[Hashable, tuple[Law, float]] = {}
-            terms = origin.terms if isinstance(origin, WeightedSum) else ((origin, 1.0),)
-            values = [self.add_noises(one, factor, noises) for one, factor in terms]
+            line = as_sum(origin)
+            values = [self.add_noises(one, factor, noises) for one, factor in line.terms]
             if all(value is not None for value in values):
-                offset = origin.offset if isinstance(origin, WeightedSum) else 0.0
-                lines[name] = (math.fsum(value or 0.0 for value in values) + offset, noises)
+                lines[name] = (math.fsum(value or 0.0 for value in values) + line.offset, noises)
                 continue
             if isinstance(origin, Cell):
                 leaf = self.leaves[origin.leaf]

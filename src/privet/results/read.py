@@ -55,10 +55,9 @@ def averaged_sums(sums: Mapping[Place, Floats], plan: Plan) -> dict[Place, Float
         return dict(sums)
     found: dict[Place, Floats] = {}
     for reading in plan.readings:
-        places = [place for place in reading.places if not isinstance(place, Known)]
-        found.update((place, sums[place]) for place in reading.places if isinstance(place, Known))
-        several = [[sums[one] for one in plan.across(place)] for place in places]
-        for place, values in zip(places, several, strict=True):
+        found.update((place, sums[place]) for place in reading.known)
+        several = [[sums[one] for one in plan.across(place)] for place in reading.noisy]
+        for place, values in zip(reading.noisy, several, strict=True):
             if not plan.passes[place[0]].measure.averaged:
                 found[place] = values[-1]
                 continue

@@ -189,14 +189,13 @@ class RowBars:
         """
         import numpy as np
 
-        every = {place for reading in used for place in reading.places}
-        places = sorted(place for place in every if not isinstance(place, Known))
+        places = sorted({place for reading in used for place in reading.noisy})
         chosen = np.array(self.chosen)
         laws = [self._law(place) for place in places]
         half = noise_points(laws, points_for(len(chosen), self.tail) // 2)
         drawn = [np.concatenate((one, -one, np.zeros(1))) for one in half] or [np.zeros(1)]
         points = drawn[0].size
-        noise: dict[Place, Floats] = {place: np.zeros(points) for place in every}
+        noise: dict[Place, Floats] = {place: np.zeros(points) for reading in used for place in reading.places}
         noise.update(zip(places, drawn, strict=False))
         table: dict[str, Any] = {}
         for reading in used:

@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 import numpy as np
 
-from privet.core.budget import Pure
 from privet.core.errors import BadParameter, LedgerError, RequestError, raise_alone
 from privet.core.estimate import Estimate
 from privet.core.event import Receipt
@@ -621,7 +620,7 @@ def _charge(ledger: Ledger, plan: StreamPlan) -> Receipt:
     told = plan.to_dict()
     digest = hashlib.sha256(json.dumps(["privet stream", told], sort_keys=True).encode()).hexdigest()
     spend, layout = plan.sums.spend, plan.layout
-    cost = {"epsilon": float(spend.epsilon)} if isinstance(spend, Pure) else {"rho": float(spend.rho)}
+    cost = {spend.measure: float(spend.amount)}
     level = "one row" if layout.rows is None else f"one person, {layout.rows} rows at most"
     counts = layout.low == 0 and layout.high == layout.grid == 1
     text = f"a running {'count' if counts else 'sum'} over {plan.sums.horizon} steps, by {plan.sums.method}"

@@ -172,12 +172,10 @@ class RunningSums(ABC, Generic[State]):
 
     def parameters(self) -> dict[str, Any]:
         """Return what the mechanism is made from, as plain data."""
-        pure = isinstance(self.spend, Pure)
-        amount = self.spend.epsilon if isinstance(self.spend, Pure) else self.spend.rho
         return {
             "method": self.method,
             "horizon": self.horizon,
-            "epsilon" if pure else "rho": str(amount),
+            self.spend.measure: str(self.spend.amount),
             "width": self.width,
             "bound": self.bound,
             "rows": self.rows,

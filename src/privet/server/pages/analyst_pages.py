@@ -10,7 +10,7 @@ from anyio import to_thread
 from starlette.responses import RedirectResponse, Response
 
 from privet.answer import Answer
-from privet.core.budget import Approximate, Zcdp
+from privet.core.budget import Approximate
 from privet.core.division import Touched
 from privet.core.errors import BadParameter, NotFound, PrivetError, RequestError, raise_alone
 from privet.execution.request import asked_at
@@ -101,10 +101,9 @@ def workbench(call: HttpCall) -> Response:
 def _price_range(call: HttpCall) -> dict[str, Any]:
     """Return the measure of the account, and from where to where its slider goes."""
     budget, left = call.dataset.ledger.budget_of(call.identity.name), _left(call)
-    measure = "rho" if isinstance(budget, Zcdp) else "epsilon"
-    whole = float(budget.rho if isinstance(budget, Zcdp) else budget.epsilon)
+    whole = float(budget.amount)
     return {
-        "measure": measure,
+        "measure": budget.measure,
         "low": min(_LEAST, whole / 1000),
         "high": whole,
         "start": f"{whole / 10:.3g}",
@@ -410,7 +409,7 @@ def budget_page(call: HttpCall) -> Response:
         left=_left(call),
         charges=list(reversed(charges)),
         requests=call.state.accounts.requests(call.dataset.name, account=account),
-        measure="rho" if isinstance(budget, Zcdp) else "epsilon",
+        measure=budget.measure,
         with_delta=isinstance(budget, Approximate),
     )
 

@@ -17,7 +17,7 @@ from starlette.responses import RedirectResponse, Response
 
 from privet.config.draft import Draft, DraftColumn, DraftTable, lacks_bounds, toml_list, toml_text, write_draft
 from privet.config.sessions import practice
-from privet.core.budget import Approximate, Zcdp
+from privet.core.budget import Approximate
 from privet.core.errors import PrivetError, RequestError, raise_alone
 from privet.server.custodian_api import BOTH, CUSTODIAN
 from privet.server.http_call import ANYONE, ApiRoute, HttpCall
@@ -86,7 +86,7 @@ def overview(call: HttpCall) -> Response:
         blocks=spending_by_block(call.dataset, most=_MOST_CHARGES),
         charges=len(history),
         head=ledger.head(),
-        measure="rho" if isinstance(budget, Zcdp) else "epsilon",
+        measure=budget.measure,
         with_delta=isinstance(budget, Approximate),
     )
 

@@ -11,7 +11,6 @@ from typing import Any
 from anyio import to_thread
 from starlette.responses import Response
 
-from privet.core.budget import Zcdp
 from privet.core.errors import BadParameter, NotFound, PrivetError
 from privet.core.estimate import Estimate
 from privet.core.schema import Schema
@@ -78,7 +77,7 @@ def _test_values(call: HttpCall, table: TableDescription) -> dict[str, Any]:
     budget = call.dataset.ledger.budget_of(call.identity.name)
     return {
         "kind": kind if kind in TESTS else "MeanTest",
-        "measure": "rho" if isinstance(budget, Zcdp) else "epsilon",
+        "measure": budget.measure,
         "chosen_column": asked.get("hypothesis.column", ""),
         "chosen_by": asked.get("hypothesis.by", ""),
         "groups_of": {one.name: _values(one, schema) for one in few},
