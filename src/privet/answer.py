@@ -104,7 +104,7 @@ class Sampling(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ComparedNumber:
-    """One number of an answer that is compared: its column, its row, its name, and what tells its release apart."""
+    """One number of an answer that is compared: its column, its row, its name, and what distinguishes its release."""
 
     sampled: Sampling
     column: str

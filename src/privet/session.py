@@ -153,7 +153,7 @@ class Session:
             raise BadParameter("budget", budget, "the account's own in the ledger, or left out")
         pace = Pace(read_step(time_step))
         owned = with_calendars(followed({name: table.schema for name, table in tables.items()}))
-        # a table that may not be asked about can still say who owns the rows of one that links to it
+        # a table that may not be asked about can still identify the owners of the rows of one that links to it
         asked = owned if about is None else _names(about, owned)
         schemas = {name: schema for name, schema in owned.items() if name in asked}
         known_views = read_views({} if views is None else views, owned, schemas, read_schema(schema))
@@ -1127,7 +1127,7 @@ class Session:
         bound: Rule = "norm",
         contribution: Contribution | None = None,
     ) -> OpenedVector:
-        """Open a sparse vector: it says of each question that it is asked whether its answer is above a threshold.
+        """Open a sparse vector: it answers of each question that it is asked whether its answer is above a threshold.
 
         It is charged whole when it is opened, and is closed after `limit` questions that came out above; those that
         come out below are free. Opened again with the same arguments, also after a restart, it goes on where it was.
@@ -1142,7 +1142,7 @@ class Session:
             signed: whether sums of negative numbers may be asked for, which takes more noise.
             values: whether what comes out above is measured as well, for half of the cost.
             table: which table is asked about, where several protect different units.
-            name: tells vectors with the same arguments apart.
+            name: distinguishes vectors with the same arguments.
             bound: how to limit each person's contribution, as for `plan`.
             contribution: a limit on what one person contributes, instead of the table's own.
 

@@ -39,7 +39,7 @@ __all__ = ["ATTACKS", "BROKEN", "Broken", "Outcome"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """One attack, told twice. `broke` says whether the careless program fell, `held` whether Privet stood."""
+    """One attack, told twice. `broke` is whether the careless program fell, `held` whether Privet stood."""
 
     name: str
     question: str
@@ -305,7 +305,7 @@ ATTACKS: Mapping[str, Callable[[], Outcome]] = {
 
 @dataclass(frozen=True)
 class Broken:
-    """A mechanism that is sold for more privacy than it gives: what is wrong with it, and how it is caught."""
+    """A mechanism that claims more privacy than it provides: what is wrong with it, and how it is caught."""
 
     name: str
     wrong: str

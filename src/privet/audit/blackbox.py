@@ -63,7 +63,7 @@ _ROWS_TOLD = 3
 
 
 class Score(Protocol):
-    """What gives every release a number, and can say which releases have at least so much, or at most."""
+    """What assigns a number to every release, and describes which releases have at least so much, or at most."""
 
     def __call__(self, rows: Floats) -> Floats: ...
 
@@ -428,7 +428,7 @@ def audit(
     batched: bool = False,
     alarm: float = ALARM,
 ) -> Report:
-    """Return what `samples` releases of each of two neighbouring inputs say about a claim.
+    """Return what `samples` releases of each of two neighbouring inputs imply about a claim.
 
     `mechanism` is a mechanism, a function of one input, or, with `batched`, a function of an input and a count that
     returns this many releases at once: an array with a row for each, or a sequence of numbers, texts or tables. A call

@@ -44,7 +44,7 @@ class AuditEntry:
     claimed: Any
     stated: float | None = None
     event: Event | None = None
-    """What the mechanism says that a release costs, where the claim is an exact curve."""
+    """What a release costs by the mechanism, where the claim is an exact curve."""
     loss: Callable[[Fraction], float] | None = None
     """The exact loss of the pair where a mechanism is made for this many times the epsilon, if it is known."""
     build: Callable[[Fraction], Mechanism] | None = None
@@ -116,7 +116,7 @@ def known(
 
     `law` computes it from epsilon and the published definition alone, never from the mechanism: a scale that is wrong
     there must not be right here. `make(leak)` is made for `leak` times the stated epsilon. `look` must map releases to
-    what `law` gives the chances of; `margin` raises the claim where the law is rounded.
+    what `law` has the chances of; `margin` raises the claim where the law is rounded.
     """
 
     def curve(leak: Fraction, deltas: tuple[float, ...]) -> Curve:

@@ -1,4 +1,4 @@
-"""What two known laws say about epsilon and delta, exactly: the white box for mechanisms with finitely many outputs."""
+"""What two known laws imply for epsilon and delta, exactly: the white box for mechanisms with finitely many outputs."""
 
 from __future__ import annotations
 
@@ -268,7 +268,7 @@ class SparseLaw:
 
 # What Gaussian noise must be and may tell, from the analytic condition alone: shares no code with the mechanism.
 #
-# The noise of a release is the least that keeps (epsilon, delta), and what it tells at other deltas follows from it.
+# The noise of a release is the least that keeps (epsilon, delta), and what it leaks at other deltas follows from it.
 
 
 _HALVINGS = 80
@@ -295,12 +295,12 @@ def gaussian_delta(epsilon: float, sigma: float) -> float:
 
 
 def gaussian_curve(epsilon: float, delta: float, deltas: Iterable[float]) -> Curve:
-    """Return what the least noise for (epsilon, delta) tells at other deltas."""
+    """Return what the least noise for (epsilon, delta) leaks at other deltas."""
     return gaussian_curve_of(least_sigma(epsilon, delta), deltas)
 
 
 def gaussian_curve_of(sigma: float, deltas: Iterable[float]) -> Curve:
-    """Return what noise of this sigma tells of a number that moves by 1."""
+    """Return what noise of this sigma discloses of a number that moves by 1."""
     found = [(_least(lambda x: gaussian_delta(x, sigma) <= at, 0.0, 1e3), at) for at in deltas]  # noqa: B023
     return Curve(tuple(found))
 

@@ -113,7 +113,7 @@ def _weight(one: Pass) -> Fraction:
 
 
 def _norm_of(noise: Noise) -> tuple[Norm, Fraction]:
-    """Return what noise is made for: the noise itself says so, and not the plan around it."""
+    """Return what noise is made for: the noise itself states so, and not the plan around it."""
     return ("L1", noise.sensitivity) if isinstance(noise, Laplace) else ("L2", noise.sensitivity_squared)
 
 
@@ -193,7 +193,7 @@ def _of_moments(measure: MomentMeasure) -> Claim:
 def _residual_squares(strategy: ResidualStrategy, axes: tuple[int, ...], table: Any) -> Fraction:
     """Return the sum of squares of a table of integers less its means along attributes without a basis, exactly.
 
-    The variance of its noise is so many times as large as the longest columns of its bases, squared.
+    The variance of its noise is this many times as large as the longest columns of its bases, squared.
     """
     unit = 1
     table = table.astype(object)
@@ -443,7 +443,7 @@ class Bench(DuckDB):
             self._fetch(f"CREATE OR REPLACE VIEW {self._worlds[name]} AS {' UNION ALL '.join(kept)}")
 
     def read(self, scan: Scan) -> Seen:
-        """Return what a scan gives in the world that was entered."""
+        """Return what a scan returns in the world that was entered."""
         relation = relation_sql(scan.table, self._tables, self._worlds, _SECRET, DUCKDB)
         if scan.places is not None:
             # place by place: blocks of places are a matter of what is looked at, not of what a unit weighs

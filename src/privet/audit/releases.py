@@ -1,4 +1,4 @@
-"""Releases as numbers: whatever a mechanism gives becomes a row, with a column for each place that holds something.
+"""Releases as numbers: whatever a mechanism returns becomes a row, with a column for each place that has a value.
 
 Texts, None, NaN, infinities, cells that are not there and errors become numbers that no release can have.
 """

@@ -192,7 +192,7 @@ def _linked(name: str, tables: Mapping[str, Table], used: Sequence[str]) -> bool
 
 
 class _Readings:
-    """What one world gives: scans that several rounds ask are read once."""
+    """What one world yields: scans that several rounds ask are read once."""
 
     def __init__(self, bench: Bench) -> None:
         self._bench = bench

@@ -67,7 +67,7 @@ def run_charged(
     only_plan: bool,
     as_json: bool,
 ) -> tuple[Result, dict[str, Any]] | None:
-    """Return what running gives with a session and what the charge left, or print its plan and return nothing.
+    """Return what running returns with a session and what the charge left, or print its plan and return nothing.
 
     `plan` returns a plan, and what of it is charged.
     """

@@ -119,7 +119,7 @@ def width(text: str) -> Fraction | str | dict[str, Fraction | str]:
             raise click.BadParameter(f"{text!r} is not a width for each column, such as n=5,cost=2%")
         try:
             found[name.strip()] = _one_width(amount.strip())
-        except click.BadParameter:  # tells the whole of what was said, as it was said
+        except click.BadParameter:  # has the whole text, as it was written
             raise click.BadParameter(f"{text!r} is not a width for each column, such as n=5,cost=2%") from None
     return found
 

@@ -74,7 +74,7 @@ def check_sources(config: Config) -> Checked:
     return Checked(problems, links, {name: one.undeclared for name, one in found.items()}, excesses)
 
 
-# A fingerprint of the data, for the custodian alone: has a table changed while its version says that it has not?
+# A fingerprint of the data, for the custodian alone: has a table changed while its version states that it has not?
 #
 # It is an HMAC under the custodian's key over the bytes of the sources. It is kept in a file beside the privet.toml,
 # and is no part of a plan, a digest, an export or a certificate: without the key nothing can be learnt from it.
@@ -193,7 +193,7 @@ def _create(path: Path, content: bytes) -> None:
 
 
 def _name_of(key: bytes) -> str:
-    """Return what tells keys apart and says nothing about them."""
+    """Return what distinguishes keys and discloses nothing about them."""
     return hmac.new(key, b"privet fingerprint key\n", hashlib.sha256).hexdigest()[:16]
 
 
@@ -262,7 +262,7 @@ def _table(schema: Schema) -> Iterator[str]:
 
 
 def excesses_in_words(config: Config, checked: Checked) -> dict[str, tuple[str, ...]]:
-    """Return what the limit of each table takes away from totals. For the custodian alone: it tells about the data."""
+    """Return what the limit of each table takes away from totals. For the custodian alone: it depends on the data."""
     schemas = followed({name: table.schema for name, table in config.tables.items()})
     return {name: _excess_in_words(found, schemas[name]) for name, found in checked.excesses.items()}
 

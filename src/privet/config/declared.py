@@ -112,7 +112,7 @@ def _plain_path(value: object, parameter: str) -> str:
     return value
 
 
-# What a privet.toml says, as frozen values. All of it is declared by the custodian; none of it is read from data.
+# What a privet.toml declares, as frozen values. All of it is declared by the custodian; none of it is read from data.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,7 +214,7 @@ class LedgerPlace:
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """All that a privet.toml says. Paths are absolute; relative ones in the file are relative to it.
+    """All that a privet.toml declares. Paths are absolute; relative ones in the file are relative to it.
 
     `tables` holds private tables, those that are linked to them, and public ones; `views`, SELECTs over them by name.
     `schema` is the word that questions may write before a table's name; `public` where it is None.

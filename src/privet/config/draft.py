@@ -49,7 +49,7 @@ class DraftTable:
 
 @dataclass(frozen=True, kw_only=True)
 class Draft:
-    """All that a first privet.toml says."""
+    """All that a first privet.toml declares."""
 
     tables: tuple[DraftTable, ...]
     budget: str | None = None

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from privet.core.errors import BadParameter, RequestError, quote, without_passwords
 from privet.core.given import read_fields
 
-# Where each key of a TOML document stands: Python's reader gives values and forgets their lines.
+# Where each key of a TOML document stands: Python's reader returns values and forgets their lines.
 #
 # It is only given text that the reader has accepted, and finds keys, never values. A key that it cannot place is told
 # with the line of the table around it, never with a made-up one.
@@ -279,7 +279,7 @@ class Section:
         return default
 
     def need(self, key: str, reader: Callable[[Any], T], write: str) -> T | None:
-        """Return what a reader makes of a key's value; where it is absent, say what to write."""
+        """Return what a reader makes of a key's value; where it is absent, note what to write."""
         if not self.has(key):
             self.problem(None, f"{key} is missing; write {write}")
             return None

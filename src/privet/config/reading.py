@@ -140,7 +140,7 @@ _PLACE = re.compile(r"\s*\(at (?:line (?P<line>\d+), column \d+|end of document)
 
 
 def read_config(path: str | os.PathLike[str] = "privet.toml") -> Config:
-    """Return what a privet.toml says, or raise `BadConfig` with all that is wrong with it, each with its line.
+    """Return what a privet.toml declares, or raise `BadConfig` with all that is wrong with it, each with its line.
 
     Args:
         path: the file.
@@ -162,7 +162,7 @@ def read_config(path: str | os.PathLike[str] = "privet.toml") -> Config:
 
 
 def parse_config(text: str, file: Path, *, name: str) -> Config:
-    """Return what the text of a privet.toml says; paths are relative to `file`, which messages call `name`."""
+    """Return what the text of a privet.toml declares; paths are relative to `file`, which messages call `name`."""
     data, problems = _parse(name, text)
     config = _config(Section(data, (), problems), file)
     for line, what in problems.places.todos:

@@ -262,7 +262,7 @@ def account_of(config: Config, analyst: str | None) -> tuple[str, frozenset[str]
 
 
 def needed_tables(config: Config, about: frozenset[str]) -> dict[str, Table]:
-    """Return some tables and those that their links lead to, which say whose rows they hold."""
+    """Return some tables and those that their links lead to, which identify the owners of rows."""
     found, waiting = set[str](), list(about)
     while waiting:
         name = waiting.pop()

@@ -196,7 +196,7 @@ def _example() -> str:
     return EXAMPLES["integer"]
 
 
-# What a custodian says in a few signs on a command line, as TOML: `integer:0:120`, `epsilon=1,delta=1e-6`.
+# What a custodian writes in a few signs on a command line, as TOML: `integer:0:120`, `epsilon=1,delta=1e-6`.
 
 
 _TOML_NUMBER = re.compile(r"[+-]?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")

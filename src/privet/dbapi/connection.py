@@ -291,7 +291,7 @@ class Cursor:
         return self._rows
 
     def _terms(self, operation: str, parameters: Parameters | None, terms: tuple[Any, ...]) -> dict[str, Any]:
-        """Return how a question is asked, with what the connection says where nothing else is said."""
+        """Return how a question is asked, with the connection's terms where no others are stated."""
         self._check_open()
         self._clear()
         with as_database_errors():
@@ -350,7 +350,7 @@ def connect(
             a server.
         analyst: with a path, whose account pays.
         token: with an address, the token of the account that pays.
-        epsilon: what each question may cost where it does not say so itself, such as those of `pandas.read_sql`.
+        epsilon: what each question may cost where it does not state so itself, such as those of `pandas.read_sql`.
             Defaults to a tenth of the budget.
         rho: the same as a zCDP parameter. Pass either epsilon or rho, not both.
         confidence: the confidence level of the intervals. Defaults to 0.95.
@@ -431,7 +431,7 @@ class Connection:
     def __init__(self, session: AnswersSql, terms: Mapping[str, Any], *, owned: bool) -> None:
         self._session, self._owned = session, owned
         self.terms: Mapping[str, Any] = MappingProxyType(dict(terms))
-        """What each question may cost, and its confidence, where it does not say so itself."""
+        """What each question may cost, and its confidence, where it does not state so itself."""
         self._lock = threading.Lock()
         self._count = 0
         self._closed = False

@@ -86,7 +86,7 @@ def run_batch(executor: Executor, batch: Batch, *, confidence: Number | None, ke
 
 
 def _read_plain(question: Question, catalog: Catalog) -> tuple[Query, Wish]:
-    """Return a question of several, which share what they cost, and how narrow it is to be; it says no more."""
+    """Return a question of several, which share what they cost, and how narrow it is to be, and no more."""
     query, wish, _ = read_question(question, catalog)
     if is_about_public(query, catalog.schemas):
         raise Unsupported("this asks about public tables only, which is exact and free; ask it by itself")
@@ -115,7 +115,7 @@ def targets_of(wishes: Sequence[Wish], within: Any, confidence: Number | None) -
 
 
 def _check_alone(**others: object) -> None:
-    """Refuse what says what answers cost, beside what says how narrow they are to be."""
+    """Refuse a price of answers beside the width that they are to have."""
     for name, value in others.items():
         if value is not None:
             raise RequestError(

@@ -153,7 +153,7 @@ def clamping_question(query: Query, clamps: tuple[Clamp, ...]) -> Query:
 
 
 def bounding_question(plan: Plan, tables: Mapping[str, Schema]) -> Query | None:
-    """Return a question about the people of another: which part of them gives more than it lets count.
+    """Return a question about the people of another: which part of them contributes more than it lets count.
 
     None where no rows are cut or scaled together: each row is its own unit, or a window of time is.
     """

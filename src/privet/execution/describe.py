@@ -218,7 +218,7 @@ def _groups(facts: ColumnFacts) -> int | None:
 
 
 def _examples(table: str, people: Sequence[str], others: Mapping[str, ColumnFacts]) -> Iterator[str]:
-    """Yield questions about a table that an analyst may begin with; `people` are columns that say whose a row is."""
+    """Yield questions about a table that an analyst may begin with; `people` are columns that identify the person."""
     keys = [name for name, facts in others.items() if (_groups(facts) or 10**9) <= _MOST_GROUPS]
     listed = [name for name in keys if others[name].values is not None] or keys
     sums = [

@@ -411,7 +411,7 @@ def run_public(executor: Executor, plan: PublicPlan, *, key: str | None) -> Answ
 
 
 def _alone(work: Callable[[], Result], failure: PrivetError) -> Result:
-    """Return what work on private rows gives; whatever it raises leaves without its text, its frames and its notes.
+    """Return what work on private rows returns; whatever it raises leaves without its text, its frames and its notes.
 
     Guarantee: from what is raised here nothing can be reached that a foreign error said, nor a frame that held rows.
     """
@@ -425,7 +425,7 @@ def _alone(work: Callable[[], Result], failure: PrivetError) -> Result:
 
 
 def without_private_words(work: Callable[[], Result]) -> Result:
-    """Return what work on private rows gives; what it raises says nothing that rows could have said."""
+    """Return what work on private rows returns; what it raises contains nothing that depends on rows."""
     return _alone(work, _unreleased())
 
 

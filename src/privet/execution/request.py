@@ -118,7 +118,7 @@ def plan_question(question: Question, options: AskOptions, catalog: Catalog) -> 
 
 
 Read = tuple[Query, Wish, Schema]
-"""A question as our own tree, what it says itself about its answer, and the facts of what it stands on."""
+"""A question as our own tree, what it states itself about its answer, and the facts of what it stands on."""
 
 
 def _in_steps(read: Callable[..., Read], count: int, options: AskOptions, catalog: Catalog) -> tuple[Plan, AskOptions]:
@@ -133,7 +133,7 @@ def _in_steps(read: Callable[..., Read], count: int, options: AskOptions, catalo
     spend = spend_of(catalog.budget, options)
     share = share_of(spend, count)
     value = AskOptions(bound=options.bound, contribution=options.contribution)
-    # what the text says was merged; what it says about groups and widths is about the question itself
+    # what the text states was merged; what it states about groups and widths is about the question itself
     question = replace(options, epsilon=None, rho=None)
 
     def following(values: tuple[Any, ...]) -> NextStep:
@@ -241,7 +241,7 @@ def _refuse_measured(options: AskOptions) -> None:
 
 
 def check_public_groups(query: Query, schema: Schema) -> None:
-    """Refuse groups that would have to be found, where the question says that all of them are public."""
+    """Refuse groups that would have to be found, where the question states that all of them are public."""
     hidden = [key.name for key in query.keys if group_key(key.expression, schema.columns).values is None]
     if hidden or query.find:
         raise Unsupported(
@@ -254,7 +254,7 @@ def check_public_groups(query: Query, schema: Schema) -> None:
 def merged(
     options: AskOptions, wish: Wish, query: Query, tables: Mapping[str, Schema], *, delta: Fraction
 ) -> AskOptions:
-    """Return the options with what the question itself says; refuse what is options twice, or against the rules.
+    """Return the options with what the question itself states; refuse what is options twice, or against the rules.
 
     Guarantee: a question chooses its own spend, width and bounding, as a caller may, and nothing that protects others:
     a delta is held to be no less than the account's, and the protected unit to be the declared one.
@@ -301,7 +301,7 @@ def read_question(
     given: datetime.datetime | None = None,
     first: FirstValues | None = None,
 ) -> Read:
-    """Return a question as our own tree, what it says itself about its answer, and the facts of what it stands on.
+    """Return a question as our own tree, what it states itself about its answer, and the facts of what it stands on.
 
     `given` is the moment at which it is asked. Where values may be released `first`, these are taken there.
     """

@@ -113,7 +113,7 @@ def _admit(executor: Executor, plan: Plan, index: int) -> None:
         return
     paid = {entry.digest for entry in executor.ledger.history() if entry.account == executor.account}
     if _fits(executor, [one for one in waiting if one.digest not in paid]) or not _fits(executor, waiting[:1]):
-        return  # where not even one fits, its own charge is refused, and says why
+        return  # where not even one fits, its own charge is refused, with the reason
     raise _exceeded(executor, plan, [plan])
 
 
@@ -136,7 +136,7 @@ def _target(plan: Plan, confidence: Number | None) -> Target:
 
 
 def _read(held: list[tuple[Receipt, Released]], plan: Plan, target: Target, ended: str = "") -> Answer:
-    """Return what the rounds so far say together, with how narrow it is."""
+    """Return what the rounds so far yield together, with how narrow it is."""
     each = float(1 - (1 - target.confidence) / plan.rounds)
     done = plan.first_rounds(len(held))
     every = Released(held[0][1].keys, tuple(sums for _, released in held for sums in released.sums))
@@ -203,7 +203,7 @@ def _shown(value: Any) -> str:
 
 
 def _admit_steps(executor: Executor, plan: InSteps) -> None:
-    """Raise unless all steps fit into the budget; where the first was paid for before, each charge tells by itself.
+    """Raise unless all steps fit into the budget; where the first was paid for before, each charge decides by itself.
 
     A first step that was charged and never stored, as where a server has admitted the question and reads it now, or
     where the process ended in between, is not charged again.
@@ -214,7 +214,7 @@ def _admit_steps(executor: Executor, plan: InSteps) -> None:
     if any(one.digest == first and one.account == executor.account for one in executor.ledger.history()):
         return
     if not executor.admits(plan.steps[0].event, plan.steps[:1]):
-        return  # where not even one fits, its own charge is refused, and says why
+        return  # where not even one fits, its own charge is refused, with the reason
     raise _exceeded(executor, plan, plan.steps)
 
 

@@ -306,7 +306,7 @@ def ratio_bars(total: Floats, count: Floats, laws: tuple[Law, Law], *, most: flo
         out = outside(middle)
         inner, outer = np.where(out, inner, middle), np.where(out, middle, outer)
     ends = np.where(free, sides, outer)
-    whole = outside(center) | (count <= 0)  # the estimate was cut at an end, or the count says nothing
+    whole = outside(center) | (count <= 0)  # the estimate was cut at an end, or the count is uninformative
     low, high = np.where(whole, -most, ends[0]), np.where(whole, most, ends[1])
     spread = np.hypot(laws[0].deviation, center * laws[1].deviation) / np.maximum(count, 1.0)
     return Bars(low, high, np.minimum(spread, most))

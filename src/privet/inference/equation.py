@@ -1,4 +1,4 @@
-"""Numbers of a population as estimating equations: what was released says top - theta * bottom = 0, but for errors.
+"""Numbers of a population as estimating equations: what was released implies top - theta * bottom = 0, but for errors.
 
 A value is tested by how far that residual is from zero, against the law of its noise and of sampling; the values that
 are not rejected are its interval (test inversion; Fieller's for ratios). Sees released numbers and public facts only.
@@ -137,7 +137,7 @@ class Equation:
 
     @property
     def error(self) -> Floats:
-        """The standard error of the estimate; NaN where the divisor says nothing."""
+        """The standard error of the estimate; NaN where the divisor is uninformative."""
         import numpy as np
 
         known = self.bottom > 0

@@ -1,4 +1,4 @@
-"""What noisy sums of products tell: linear regression, covariances, correlations and principal components.
+"""What noisy sums of products yield: linear regression, covariances, correlations and principal components.
 
 Coefficients have regions that hold their level under noise. Everything here sees released numbers and public facts
 only. Sums of products have independent noise of known scales; one that stands at several places of a matrix has the
@@ -89,7 +89,7 @@ class NoisyMoments:
 
 @dataclass(frozen=True)
 class CoefficientBound:
-    """What the data and the noise say of a number: an estimate, its standard error, an interval and a p-value.
+    """What the data and the noise imply about a number: an estimate, its standard error, an interval and a p-value.
 
     `p_value` is of the hypothesis that the number is 0. `privacy` is the share of the variance that is due to noise.
     """
@@ -381,7 +381,7 @@ class _Profile:
 
 
 _CLEAR = 4.0
-"""A variance below this many standard deviations of its noise says nothing of a correlation."""
+"""A variance below this many standard deviations of its noise implies nothing about a correlation."""
 
 _DRAWS = 400
 """The law of the noise is looked at in this many points, which a seed fixes, to find its size as an operator."""

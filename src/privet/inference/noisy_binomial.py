@@ -229,7 +229,7 @@ class NoisyBinomial:
 
 
 def near_count(released: int) -> int:
-    """Return a released count, moved to one that a double holds: all beyond say the same of a share."""
+    """Return a released count, moved to one that a double holds: all beyond imply the same about a share."""
     return min(max(int(released), -_FAR), _FAR)
 
 

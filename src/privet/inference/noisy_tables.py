@@ -137,7 +137,7 @@ LEAST_MARGIN = 0.5
 class TableModel:
     """What a hypothesis expects of a table of rows and columns, beside what is public about its counts.
 
-    `shares` are those of the cells where the hypothesis fixes them; None where it says that rows and columns are
+    `shares` are those of the cells where the hypothesis fixes them; None where it states that rows and columns are
     independent, and their shares are estimated. `size` is the number of rows behind the table where that is public.
     One person has at most `each` rows. `variance` is that of the noise on each cell.
     """
@@ -170,7 +170,7 @@ class TableModel:
 
 
 def clipped_shares(counts: Floats) -> Floats:
-    """Return noisy counts, a vector in each row, as shares: `LEAST_MARGIN` says how."""
+    """Return noisy counts, a vector in each row, as shares: `LEAST_MARGIN` states how."""
     import numpy as np
 
     kept = np.maximum(counts, LEAST_MARGIN)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 Method = Literal["auto", "projected", "projected-simulated", "pearson-simulated", "naive"]
 """How to test: by the projected statistic and its limit law or its simulated one, by Pearson's statistic and its
 simulated law, or by Pearson's statistic and the law that it has without noise, which is wrong. "auto" takes the first
-where released numbers say that it holds, and else the second."""
+where released numbers show that it holds, and else the second."""
 
 METHODS: tuple[str, ...] = get_args(Method)
 
@@ -243,7 +243,7 @@ def _total_error(table: NoisyTable) -> float:
 def _simulated(
     table: NoisyTable, model: TableModel, statistic: Callable[[Floats, TableModel], Floats], value: float
 ) -> tuple[float, str]:
-    """Return the share of simulated tables with at least as large a statistic, and what to say about it.
+    """Return the share of simulated tables with at least as large a statistic, and what to note about it.
 
     Where the noise of the total is not small against it, shares of rows and columns are hardly known. The larger of
     two p-values is taken then: at the estimated shares, and at shares that are as uneven as the noise allows.
@@ -321,7 +321,7 @@ def _effects(table: NoisyTable, model: TableModel, statistic: float, confidence:
 
     The statistic is about noncentral chi-squared, whose noncentrality is n w^2 times a mean of m / (C m + v) over the
     cells, with expected counts m and variance v of the noise: between the least and the largest of them, whatever the
-    alternative. So an interval for the noncentrality gives one for w, with the ends of that range and of the interval
+    alternative. So an interval for the noncentrality yields one for w, with the ends of that range and of the interval
     of a noisy n.
     """
     import numpy as np

@@ -111,7 +111,7 @@ class RemoteLedger:
         return self._found[digest]
 
     def admits(self, event: Event, *, account: str) -> bool:
-        """Return True: the server tells when it is asked."""
+        """Return True: the server decides when it is asked."""
         return True
 
     def history(self) -> tuple[Entry, ...]:
@@ -186,7 +186,7 @@ def sent_value(value: Any, name: str) -> Any:
 
 
 def sent_question(question: Any, catalog: Catalog) -> tuple[str, dict[str, Any]]:
-    """Return a question as SQL, and what it says itself about its answer."""
+    """Return a question as SQL, and what it states itself about its answer."""
     if isinstance(question, str):
         return question, {}
     if not isinstance(question, Result):

@@ -247,7 +247,7 @@ class Leaf:
     ) -> None:
         self.plan, self.sums, self.base, self.bars = plan, sums, base, bars
         self.noises = noises
-        """What tells the noises of rows apart: the release and the group."""
+        """What distinguishes the noises of rows: the release and the group."""
         self.independent = independent
         """Whether the noises of different rows have nothing to do with each other."""
         self.readings = {reading.name: reading for reading in plan.readings}
@@ -357,7 +357,7 @@ class Intervals:
     # --- sums -------------------------------------------------------------------------------------------------------
 
     def add_noises(self, origin: Origin, factor: float, found: dict[Hashable, tuple[Law, float]]) -> float | None:
-        """Add the noises of a released number, so many times, to those found; return its own value so many times.
+        """Add the noises of a released number, times a factor, to those found; return its own value times it.
 
         None where it is no weighted sum of noisy sums.
         """

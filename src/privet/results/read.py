@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from privet.core.event import Floats
 
 
-# What several rounds say together: sums averaged by how precise they are, quantiles from the last and most precise.
+# What several rounds yield together: sums averaged by how precise they are, quantiles from the last and most precise.
 #
 # Sees released numbers only.
 

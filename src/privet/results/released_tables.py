@@ -372,7 +372,7 @@ MOST_TERMS = 2_000_000
 class RowsSeen:
     """What one function over rows sees: the rows' arguments, their noise, and how rows are put together and in order.
 
-    `rows` are those of one partition or group, in order, and `ties` says for each at which place its ties begin and
+    `rows` are those of one partition or group, in order, and `ties` has for each at which place its ties begin and
     end. `noisy` is whether noise decided which rows these are or their order, `found` whether they are groups that
     were found in the data.
     """

@@ -1,6 +1,6 @@
 """One request: who asks, by which right, with what; and the same JSON for every error.
 
-The route table says which roles may call a route. Nothing about a caller is decided anywhere else.
+The route table states which roles may call a route. Nothing about a caller is decided anywhere else.
 """
 
 from __future__ import annotations

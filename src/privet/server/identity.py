@@ -218,7 +218,7 @@ class TokenStore:
         withheld: Sequence[str] = (),
         expires: datetime.datetime | None = None,
     ) -> tuple[str, TokenFacts]:
-        """Return a new token and its facts. The token itself is kept nowhere: whoever loses it needs another."""
+        """Return a new token and its facts. The token itself is kept nowhere: a lost one is replaced by another."""
         read_name(name)
         kind = read_role(role)
         if expires is not None and (expires.tzinfo is None or expires <= utc()):
@@ -475,7 +475,7 @@ _LONGEST_COOKIE = 1000
 
 @dataclass(frozen=True)
 class LogIn:
-    """What a cookie that was signed here says: whose token, and until when."""
+    """What a cookie that was signed here states: whose token, and until when."""
 
     token: int
     until: int

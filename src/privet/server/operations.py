@@ -180,7 +180,7 @@ class Operation:
     write: Callable[[Any], dict[str, Any]]
     summary: str
     only_run: frozenset[str] = frozenset({"confidence", "nonnegative", "whole", "ridge"})
-    """Fields that say how a result is shown: a plan does not take them."""
+    """Fields on how a result is shown: a plan does not take them."""
 
     def arguments(self, body: Body, session: Session, *, plan: bool = False) -> dict[str, Any]:
         """Return the keywords of the session's method, or refuse the body by name."""

@@ -71,7 +71,7 @@ def given_length(text: str) -> datetime.timedelta:
 
 
 def on_ledger(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return what gives a command the options that all of them have, and the argument that says which stream."""
+    """Return what adds the options that all commands have, and the argument that names the stream."""
     kind = click.Path(path_type=Path) if name == "folder" else click.STRING
 
     def decorated(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -97,7 +97,7 @@ class RunningStream:
         self._process = os.getpid()
         self._closed = False
 
-    # What a stream tells: all of it is public.
+    # What a stream shows: all of it is public.
 
     @property
     def horizon(self) -> int:
@@ -506,7 +506,7 @@ def open_stream(
         grid: what values are rounded to.
         rows_per_person: how many rows of each person are kept, its first ones; None protects single rows.
         neighbors: "add-remove" or "change-one".
-        clock: a `StepClock`, if moments are to say which step they are in; otherwise steps are counted.
+        clock: a `StepClock`, if moments determine the step; otherwise steps are counted.
         account: the account in the ledger that pays.
         refine: whether the tree's sums use the nodes below as well, at no cost.
 

@@ -1,6 +1,6 @@
 """What a stream is, for good, and its state as text: what the mechanism, the people and the clock are at.
 
-Each text has a fresh salt, so that the hash of it, which the ledger shows, says nothing of what is in it. It includes
+Each text has a fresh salt, so that the hash of it, which the ledger shows, hides what is in it. It includes
 the hash of all that was shown.
 """
 

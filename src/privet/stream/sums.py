@@ -99,7 +99,7 @@ class RunningSums(ABC, Generic[State]):
         """Return the state after more steps, one for each row of values, and the estimated sums after each.
 
         The state that was passed stays as it is. `drawn` is the noise of these steps where it was drawn before, by
-        `draw`: whoever passes it must not have used it, nor have shown anything that depends on it.
+        `draw`: the caller must not have used it, nor have shown anything that depends on it.
         """
 
     @abstractmethod

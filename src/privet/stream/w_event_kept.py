@@ -193,7 +193,7 @@ def open_w_event(
         algorithm: "uniform", "sample", "distribution", "absorption", or "auto" for the least predicted error.
         change: how far a count typically moves when it moves, as publicly known; it decides only which algorithm runs.
         every: the counts move at the first step and then every this many steps.
-        clock: a `StepClock`, if moments are to say which step they are in; otherwise steps are counted.
+        clock: a `StepClock`, if moments determine the step; otherwise steps are counted.
 
     Raises:
         RequestError: if an argument is out of range, or the account was opened for another stream.

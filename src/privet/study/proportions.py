@@ -167,7 +167,7 @@ class TwoProportions(Hypothesis):
 
     Args:
         condition: a condition in SQL, such as "age > 65".
-        by: the column that tells the groups apart, with declared values.
+        by: the column that defines the groups, with declared values.
         groups: the two values that are compared. All groups are counted, so that other pairs are free afterwards.
         equals: the difference of the shares, first less second, under the hypothesis.
         alternative: "two-sided", or "greater" or "less" for a hypothesis of at most, or at least, that difference.

@@ -255,7 +255,7 @@ class Regression:
 
         Args:
             rows: a mapping of columns to lists, a list of mappings, or a pandas frame. Rows of a session are refused:
-                what is predicted for private rows tells about them.
+                what is predicted for private rows discloses facts about them.
 
         Example:
             >>> fit = session.regress("visits", "age ~ ward", epsilon=1)

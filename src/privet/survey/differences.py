@@ -1,4 +1,4 @@
-"""What a survey of randomised answers tells: estimates, tests, the difference of two surveys, how many people to ask.
+"""What a survey of randomised answers yields: estimates, tests, the difference of two surveys, how many people to ask.
 
 Everything is computed from counts of reports, so that a class that counted raised hands can use it as well.
 """
@@ -28,7 +28,7 @@ _MOST_PEOPLE = 10**12
 class ResponseCounts:
     """How many of n reports support each answer of an oracle.
 
-    With k-ary response and two coins, a report supports what it says.
+    With k-ary response and two coins, a report supports what it states.
 
     Args:
         oracle: how answers were randomised.

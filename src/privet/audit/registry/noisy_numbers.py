@@ -57,7 +57,7 @@ def _whole_gaussian(leak: Fraction) -> Gaussian:
 
 
 def _curve() -> Curve:
-    """Return what the least Gaussian noise for epsilon 4 and that delta tells."""
+    """Return what the least Gaussian noise for epsilon 4 and that delta discloses."""
     return _raised(gaussian_curve(4.0, float(_TINY), DELTAS))
 
 

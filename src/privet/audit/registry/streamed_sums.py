@@ -55,7 +55,7 @@ def _likeliest(released: Any) -> Any:
 
 
 def _gaussian(name: str, kind: type[RootSums] | type[BufferedSums]) -> AuditEntry:
-    """Return the entry of a mechanism whose noise is Gaussian: what a number that moves by 1 tells at that rho."""
+    """Return the entry of a mechanism whose noise is Gaussian: what a number that moves by 1 discloses at that rho."""
 
     def make(leak: Fraction) -> Draw:
         spend = Zcdp(rho=_RHO * leak**2)

@@ -252,7 +252,7 @@ def _links(tables: Sequence[SchemaTable]) -> dict[str, list[str]]:
 
 
 def draft_of(body: Mapping[str, Any]) -> str:
-    """Return the privet.toml that a form says."""
+    """Return the privet.toml that a form declares."""
     tables = []
     for number in range(_MOST_TABLES):
         own = {key.removeprefix(f"t{number}_"): one for key, one in body.items() if key.startswith(f"t{number}_")}
