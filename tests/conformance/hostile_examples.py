@@ -992,6 +992,8 @@ OWN: dict[str, tuple[Make, ...]] = {
         for method in ("marginals", "plan_marginals")
         for name, make in _MARGINALS.items()
     },
+    **{f"Session.{method}.columns": (lambda: ["ward"], lambda: ["age"]) for method in ("marginals", "plan_marginals")},
+    "Marginals.count.rows": (lambda: {"ward": "A"},),
     **{f"Session.{method}.column": (lambda: "age",) for method in ("ranges", "plan_ranges")},
     "Ranges.plot.path": (lambda: fresh(".png"),),
     "Ranges.count.low": (lambda: 3,),
