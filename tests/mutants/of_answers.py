@@ -448,7 +448,7 @@ MUTANTS: list[Mutant] = [
         ("replace(centred, power=2, offset=most // 2)", "replace(centred, power=2)"),
     ),
     *of(
-        "aggregates.aggregate:Argument.present",
+        "aggregates.aggregate:Argument._present",
         "conformance/test_aggregates.py",
         ('known if self.where is None else Call("and", (known, self.where))', "known"),
     ),

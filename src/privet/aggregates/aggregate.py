@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from statistics import NormalDist
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -53,12 +54,26 @@ class Argument:
 
     def plain(self) -> Sum:
         """Return the sum of x itself, in steps from zero."""
+        return self._plain
+
+    def centred(self) -> Sum:
+        """Return the sum of x minus the middle of its bounds, which one row moves by half as much."""
+        return self._centred
+
+    def present(self) -> Sum:
+        """Return the count of rows in which x is not NULL; it is the count of rows where x cannot be."""
+        return self._present
+
+    # each is asked for many times while a question is planned and its answer is read
+
+    @cached_property
+    def _plain(self) -> Sum:
         most = max(abs(self.low), abs(self.high))
         step = self.step or (most / GRID if most else Fraction(1))
         return self._sum(Fraction(0), step)
 
-    def centred(self) -> Sum:
-        """Return the sum of x minus the middle of its bounds, which one row moves by half as much."""
+    @cached_property
+    def _centred(self) -> Sum:
         half = (self.high - self.low) / 2
         # a declared step keeps its own points: with the middle between two of them, half steps hold all
         step = self.step / 2 if self.step else (half / GRID if half else Fraction(1))
@@ -76,8 +91,8 @@ class Argument:
             null_as=None if self.nullable else low,
         )
 
-    def present(self) -> Sum:
-        """Return the count of rows in which x is not NULL; it is the count of rows where x cannot be."""
+    @cached_property
+    def _present(self) -> Sum:
         if not self.nullable:
             return rows(self.where)
         known = Call("not", (Call("is_null", (self.expression,)),))
