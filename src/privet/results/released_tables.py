@@ -1,7 +1,7 @@
 """Released rows on their way through the steps that follow a release, each cell with where its noise comes from.
 
 Window functions and aggregates over them are computed in plain Python; what these take and return is checked in
-`privet.query.over`. Sees released and public rows only. Sizes are capped, so that no question can exhaust a machine.
+`privet.query.released`. Sees released and public rows only. Sizes are capped, so that no question exhausts a machine.
 """
 
 from __future__ import annotations
