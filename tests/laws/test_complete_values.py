@@ -52,7 +52,7 @@ from privet.planner.matrix import MatrixMeasure
 from privet.planner.measures import BoundsMeasure, KeyRule, Measure, SumMeasure
 from privet.planner.moments import MomentMeasure
 from privet.planner.plan import Pass, Plan, Spend
-from privet.planner.stability import sensitivity_of, shift_of
+from privet.planner.stability import sensitivity_of
 from privet.planner.tulap_counts import TulapMeasure
 from privet.planner.verify import verify
 from privet.query.sql.parse import parse
@@ -353,7 +353,7 @@ def completed(plan: Plan) -> Plan:
     for one in plan.passes:
         if isinstance(one.measure, (SumMeasure, BoundsMeasure)):
             made = [(total, sensitivity_of(total, one.scan)) for total in one.scan.sums]
-            shift = shift_of(one.scan.bounding)
+            shift = one.scan.bounding.shift
             noise = [Measure(total, far, Laplace(sensitivity=far, epsilon=1), shift) for total, far in made]
             one = one.with_noise(noise)
         passes.append(one)

@@ -21,7 +21,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "core.scan:Scan.__post_init__",
         "laws/test_complete_values.py",
-        ("isinstance(self.bounding, Once) != unit.rowwise", "False"),
+        ("self.bounding.unbounded != unit.rowwise", "False"),
     ),
     *of(
         "core.given:check_fields",

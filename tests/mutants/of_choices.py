@@ -14,7 +14,7 @@ MUTANTS: list[Mutant] = [
         MOVED,
         ('schema.moves == "add-remove"', "True"),
         ("schema.unit.touches == 1", "True"),
-        ("not isinstance(scan.bounding, Pairs)", "True"),
+        ("scan.bounding.of is None", "True"),
         ("one_way and low >= 0", "one_way"),
         ("sensitivity_of(total, scan).l1", "total.most * 2**20"),
     ),

@@ -27,7 +27,7 @@ MUTANTS: list[Mutant] = [
         "unit/planner/test_tulap_counts.py",
         ("sensitivity_of(scan.sums[0], scan).l1 > 1", "False"),
         ("scan.keys or scan.discovery is not None or scan.sizes is not None or scan.products is not None", "False"),
-        ("len(scan.sums) != 1 or scan.sums[0].expression is not None or shift_of(scan.bounding)", "False"),
+        ("len(scan.sums) != 1 or scan.sums[0].expression is not None or scan.bounding.shift", "False"),
     ),
     *of(
         "planner.tulap_counts:TulapMeasure.events",

@@ -37,7 +37,7 @@ MUTANTS: list[Mutant] = [
         "planner.moments:MomentMeasure.verify",
         MOVES,
         ("loss_of(scan, self.scales, self.family) > self.loss", "False"),
-        ("self.shift != shift_of(scan.bounding)", "False"),
+        ("self.shift != scan.bounding.shift", "False"),
     ),
     *of(
         "planner.moment_plan:with_equal_shares",

@@ -102,7 +102,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "planner.selections:span_pass",
         "unit/test_bounds_session.py",
-        ("shift_of(scan.bounding)", "0"),
+        ("scan.bounding.shift", "0"),
     ),
     *of(
         "planner.measures:BoundsMeasure.threshold",

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Literal, NoReturn
+from typing import ClassVar, Literal, NoReturn
 
 from .errors import BadParameter, InvariantError, Unsupported, quote
 from .given import check_fields
@@ -106,6 +106,8 @@ class Norm:
     order: Literal[1, 2]
     limit: int
     shift: int
+    unbounded: ClassVar[bool] = False
+    of: ClassVar[Expression | None] = None
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -120,6 +122,10 @@ class Truncate:
 
     groups: int
     rows: int
+    order: ClassVar[int] = 1
+    shift: ClassVar[int] = 0
+    unbounded: ClassVar[bool] = False
+    of: ClassVar[Expression | None] = None
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -131,6 +137,11 @@ class Truncate:
 @dataclass(frozen=True)
 class Once:
     """Each row is a unit of its own: nothing to bound."""
+
+    order: ClassVar[int] = 1
+    shift: ClassVar[int] = 0
+    unbounded: ClassVar[bool] = True
+    of: ClassVar[Expression | None] = None
 
 
 @wired("Pairs", "of", "most")
@@ -144,6 +155,9 @@ class Pairs:
 
     of: Expression
     most: int
+    order: ClassVar[int] = 1
+    shift: ClassVar[int] = 0
+    unbounded: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -161,6 +175,9 @@ class Largest:
 
     limit: int
     shift: int
+    order: ClassVar[int] = 1
+    unbounded: ClassVar[bool] = False
+    of: ClassVar[Expression | None] = None
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -169,6 +186,11 @@ class Largest:
 
 
 Bounding = Norm | Truncate | Once | Pairs | Largest
+"""How the contributions of units are bounded.
+
+Each answers in which `order` of norm, how many binary places its weights have (`shift`), whether it leaves every row as
+it is (`unbounded`), and the different values of what it counts (`of`), None where rows or people are counted.
+"""
 
 
 @wired("GroupKey", "expression", "values", "nullable", later={"other": None})
@@ -346,7 +368,7 @@ class Scan:
         if unit.public or isinstance(unit, Link) or self.schema.contents is not None:
             raise InvariantError("a scan reads the rows of units, and names their owner")
         # of a unit with several rows every row would count in full, also towards the keys that are found
-        if isinstance(self.bounding, Once) != unit.rowwise and not isinstance(self.bounding, Pairs):
+        if self.bounding.unbounded != unit.rowwise and self.bounding.of is None:
             raise InvariantError("only where each row is a unit may contributions go unbounded")
         self._check_places()
         if self.sizes is not None:
@@ -356,7 +378,7 @@ class Scan:
         self._check_products()
         if isinstance(self.bounding, Largest) and not self.keys:
             raise InvariantError("the largest cells of a unit are those of its groups")
-        if isinstance(self.bounding, Pairs):
+        if self.bounding.of is not None:
             counts = len(self.sums) == 1 and (self.sums[0].offset, self.sums[0].power) == (0, 1)
             counts = counts and self.sums[0].expression in (None, self.bounding.of)
             if not counts or self.discovery is not None or self.distinct or self.places is not None:
@@ -369,9 +391,7 @@ class Scan:
         other = self.places is not None or self.discovery is not None or self.sizes is not None
         if self.keys or self.distinct or other or self.cells is not None:
             raise InvariantError("products are summed over all rows together, and nothing else is asked")
-        if not isinstance(self.bounding, (Once, Norm)) or (
-            isinstance(self.bounding, Norm) and self.bounding.order != 1
-        ):
+        if not isinstance(self.bounding, (Once, Norm)) or self.bounding.order != 1:
             raise InvariantError("products are summed under an L1 norm")
         if any((factor.power, factor.offset) != (1, 0) for factor in self.sums):
             raise InvariantError("the factors of products are plain numbers on their grids")
@@ -386,7 +406,7 @@ class Scan:
             return
         if self.sums or self.discovery is not None or self.distinct:
             raise InvariantError("a scan counts by place, or sums")
-        if isinstance(self.bounding, Norm) and self.bounding.order != 1:
+        if self.bounding.order != 1:
             raise InvariantError("places are counted under an L1 norm")
         plain = (places.low, places.power, places.offset, places.null_as) == (0, 1, 0, None)
         if not plain or places.expression is None or places.high > MOST_PLACES:

@@ -23,7 +23,7 @@ from privet.core.event import Composed, Event, Repeated
 from privet.core.given import check_fields
 from privet.core.numbers import float_up, whole
 from privet.core.relation import Value, tables_of
-from privet.core.scan import Norm, Once, Pairs, Scan, Sum
+from privet.core.scan import Scan, Sum
 from privet.core.schema import Contribution, Schema
 from privet.core.unit import Neighbors, Person, Rows, Unit, Window
 from privet.core.wire import canonical
@@ -42,7 +42,7 @@ from .explain import plan_version, scans_in_words
 from .make import make_plan, private_schema
 from .measures import SumMeasure, summed_in_words
 from .plan import Spend
-from .stability import Rule, bounding_for, sensitivity_of, shift_of
+from .stability import Rule, bounding_for, sensitivity_of
 from .verify import verify_scan
 
 _ANY = Spend(Fraction(1), Fraction(0), None, Fraction(0))
@@ -90,13 +90,13 @@ def check_scalar_scan(scan: Scan) -> None:
     plain = not (scan.keys or scan.discovery or scan.places or scan.near or scan.cells or scan.sizes) and scan.sums
     if not plain or any(total.origin or total.offset or total.power != 1 for total in scan.sums):
         raise InvariantError("numbers are compared where a scan gives plain sums of all rows together")
-    if isinstance(scan.bounding, Norm) and scan.bounding.order != 1:
+    if scan.bounding.order != 1:
         raise InvariantError("numbers are compared where contributions are bounded in L1")
 
 
 def worth_of(total: Sum, scan: Scan) -> Fraction:
     """Return what one integer of a sum is worth, in the units of the question."""
-    return total.step / (1 << shift_of(scan.bounding))
+    return total.step / (1 << scan.bounding.shift)
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def movement_of(total: Sum, scan: Scan) -> Movement:
     Cites: [DR14, Def. 3.1].
     """
     schema, (low, high) = scan.schema, total.ends
-    one_way = schema.moves == "add-remove" and schema.unit.touches == 1 and not isinstance(scan.bounding, Pairs)
+    one_way = schema.moves == "add-remove" and schema.unit.touches == 1 and scan.bounding.of is None
     distance = sensitivity_of(total, scan).l1 * worth_of(total, scan)
     return Movement(distance, one_way and low >= 0, one_way and high <= 0)
 
@@ -618,11 +618,11 @@ def _shared(scores: Sequence[ScalarQuestion]) -> tuple[tuple[Scan, ...], tuple[S
     placed: list[tuple[str, str]] = []
     for one in scores:
         scan, total = one.scan, one.sum
-        if isinstance(scan.bounding, Once) and scan.where is not None:
+        if scan.bounding.unbounded and scan.where is not None:
             total = replace(total, where=conjunction(scan.where, total.where))
             scan = replace(scan, where=None)
         # a scan for different values has one sum
-        alike = scan if isinstance(scan.bounding, Pairs) else replace(scan, sums=())
+        alike = scan if scan.bounding.of is not None else replace(scan, sums=())
         name, column = canonical(alike), canonical(total)
         found.setdefault(name, (scan, {}))[1].setdefault(column, total)
         placed.append((name, column))

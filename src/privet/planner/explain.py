@@ -331,7 +331,7 @@ def boundings(plan: Plan) -> list[str]:
 
 
 def _cut(scan: Scan) -> bool:
-    return isinstance(scan.bounding, Pairs) and not scan.schema.unit.rowwise
+    return scan.bounding.of is not None and not scan.schema.unit.rowwise
 
 
 def _most_joined(scan: Scan) -> int | None:

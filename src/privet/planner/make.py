@@ -76,7 +76,7 @@ from .selections import (
     winners_pass,
 )
 from .shared_counts import errs_less, room_for, with_shared_counts
-from .stability import Rule, bounding_for, keys_kept, pairs_kept, sensitivity_of, shift_of
+from .stability import Rule, bounding_for, keys_kept, pairs_kept, sensitivity_of
 
 OfValues = CountValues | SumValues
 """Aggregates of the different values of a column."""
@@ -632,7 +632,7 @@ def _summed(draft: PlanDraft, scan: Scan, choice: Choice, *, find: bool) -> Pass
     if find:
         most = keys_kept(scan.bounding, draft.limits.contribution)
         scan, release = discovered(scan, choice, most=most, delta=draft.spend_each.keys)
-    shift = shift_of(scan.bounding)
+    shift = scan.bounding.shift
     measures = []
     for total in scan.sums:
         sensitivity = sensitivity_of(total, scan)
@@ -677,9 +677,9 @@ def _reading(
         case Ranked():
             return Reading(name, aggregate, _quantile_places(aggregate, passes, known))
         case CountValues() | SumValues():
-            scans = [(one.scan.sums, getattr(one.scan.bounding, "of", None)) for one in passes]
+            scans = [(one.scan.sums, one.scan.bounding.of) for one in passes]
             return Reading(name, aggregate, ((scans.index((aggregate.sums(), aggregate.argument.expression)), 0),))
-    others = [not one.plain or isinstance(one.scan.bounding, Pairs) for one in passes]
+    others = [not one.plain or one.scan.bounding.of is not None for one in passes]
     index = next(i for i, one in enumerate(passes) if one.scan.distinct == aggregate.people and not others[i])
     sums = passes[index].scan.sums
     places = tuple(known.get(total) or (index, sums.index(total)) for total in aggregate.sums())

@@ -24,7 +24,7 @@ from .keys import Choice, choices, has_group
 from .make import known_rows, private_schema, scan_keys
 from .matrix import MatrixMeasure
 from .plan import Known, Pass, Plan, Spend
-from .stability import Rule, bounding_for, reach_of, shift_of
+from .stability import Rule, bounding_for, reach_of
 
 if TYPE_CHECKING:
     from privet.strategy import MarginalWorkload, MatrixStrategy, Strategy, StrategyMeasure, TreeStrategy, Workload
@@ -117,7 +117,7 @@ def strategy_measure(scan: Scan, strategy: Strategy, choice: Choice) -> Strategy
         raise _too_many(strategy.rows, "measurements")
     if strategy.cells > MOST_MEASURED and not isinstance(strategy, (MarginalStrategy, ResidualStrategy)):
         raise _too_many(strategy.cells, "cells")
-    shift = shift_of(scan.bounding)
+    shift = scan.bounding.shift
     price = {"epsilon" if strategy.measure == "pure" else "rho": choice.share}
     return StrategyMeasure(
         strategy,

@@ -20,7 +20,7 @@ from privet.core.wire import Form, form_of, wired_by
 from privet.display import shown_amount, shown_error
 
 from .measures import Cell, Columns, Measure, MeasuredColumn, OpenedSums, plain_text_of, without_places
-from .stability import reach_of, shift_of
+from .stability import reach_of
 
 if TYPE_CHECKING:
     from privet.core.event import Floats
@@ -127,7 +127,7 @@ class MatrixMeasure:
         if not sizes or self.strategy.shape not in (sizes, (math.prod(sizes),)):
             raise InvariantError("a strategy is over other cells than its scan counts")
         again = _made_again(self.noise)
-        claimed = (scan.schema.moves, shift_of(scan.bounding), reach_of(scan))
+        claimed = (scan.schema.moves, scan.bounding.shift, reach_of(scan))
         if (again.neighbors, again.shift, again.contribution * 2**again.shift) != claimed:
             raise InvariantError("a strategy has noise for other units than its scan has")
         held = (self.noise.event, self.noise.noises, self.noise.exponent)

@@ -21,7 +21,7 @@ from privet.core.event import Event
 from privet.core.given import check_fields
 from privet.core.numbers import open_probability
 from privet.core.relation import Call, Expression
-from privet.core.scan import Near, Norm, Pairs, Scan, Sizes, Sum
+from privet.core.scan import Near, Scan, Sizes, Sum
 from privet.core.schema import Key, Kind
 from privet.core.unit import Sensitivity
 from privet.core.wire import wired
@@ -42,7 +42,6 @@ from .stability import (
     ladder_span,
     norm_of,
     sensitivity_of,
-    shift_of,
     size_sensitivity,
     span_of,
     span_of_scores,
@@ -144,7 +143,7 @@ class Measure:
 
     def verify(self, scan: Scan) -> None:
         """Raise unless the noise is for the sensitivity that a scan implies."""
-        if self.shift != shift_of(scan.bounding):
+        if self.shift != scan.bounding.shift:
             raise InvariantError("a measure is read in other units than it was weighted in")
         claimed = sensitivity_of(self.sum, scan)
         if self.sensitivity != claimed or self.mechanism.distance < self.mechanism.moved(claimed):
@@ -555,7 +554,7 @@ class QuantileMeasure:
 
     def facts(self, scan: Scan) -> list[dict[str, Any]]:
         """Return each quantile with its grid, and how many ranks it may be off, as plain data."""
-        places, weight = self._grid(scan), 2 ** shift_of(scan.bounding)
+        places, weight = self._grid(scan), 2**scan.bounding.shift
         over = " and ".join(sorted(mentions(places.expression))) if places.expression is not None else "1"
         where = (" where a condition holds" if places.where is not None else "") + (
             " in each group" if scan.keys else ""
@@ -642,12 +641,12 @@ class QuantileMeasure:
     def ranks_off(self, scan: Scan, column: int, confidence: float) -> float:
         """Return how many ranks off a choice is at most: rows, each as much as a person weighs of it."""
         slot = self.slots[column]
-        return float((slot.draw.error(confidence) + abs(slot.offset)) / 2 ** shift_of(scan.bounding))
+        return float((slot.draw.error(confidence) + abs(slot.offset)) / 2**scan.bounding.shift)
 
     def width(self, scan: Scan, column: int) -> str:
         """Return in words how far off a column is."""
         off = f"at most {self.ranks_off(scan, column, 0.95):,.4g} ranks off"
-        told = self._interval_facts(self.slots[column].share, 2 ** shift_of(scan.bounding))
+        told = self._interval_facts(self.slots[column].share, 2**scan.bounding.shift)
         if "interval_ranks_95" not in told:
             return f"{off}; its interval comes with the answer"
         return f"{off}; its interval about {told['interval_ranks']:,.4g} ranks to either side where rows are dense"
@@ -747,7 +746,7 @@ class ModeMeasure:
                 "noise": self._law,
                 "options": None if option.values is None else len(option.values),
                 "options_found": None if self.keys is None else "in the data",
-                "rows_behind_95": draw.error(0.95, size=size) / 2 ** shift_of(scan.bounding),
+                "rows_behind_95": draw.error(0.95, size=size) / 2**scan.bounding.shift,
                 "clamped_to": None,
             }
         ]
@@ -999,7 +998,7 @@ class SizeMeasure:
     def _by(scan: Scan) -> str:
         if scan.sizes is not None and scan.sizes.of == "lost":
             return "how many of their rows the limit takes away"
-        order = scan.bounding.order if isinstance(scan.bounding, Norm) else 1
+        order = scan.bounding.order
         return "their number of rows" if order == 1 or not scan.keys else "the root of the sum of squares of their rows"
 
     @staticmethod
@@ -1064,7 +1063,7 @@ def shares_of(draw: QuantileDraw) -> tuple[Fraction, ...]:
 def near_of(draw: QuantileChoice | QuantileLadder, bits: int, scan: Scan) -> Near | None:
     """Return what a draw needs to be told apart where blocks of 2**bits places are counted; None if it is no more."""
     if isinstance(draw, QuantileLadder):
-        return draw.near(bits, scan.schema.rows * 2 ** shift_of(scan.bounding)) if bits else None
+        return draw.near(bits, scan.schema.rows * 2**scan.bounding.shift) if bits else None
     return draw.near(bits) if draw.shift < bits else None
 
 
@@ -1091,7 +1090,7 @@ def _on_line(chosen: Sequence[int], start: Fraction, step: Fraction, grid: Sum |
 
 def _sum_in_words(measure: Measure, scan: Scan) -> str:
     used = " and ".join(sorted(mentions(measure.sum.expression))) if measure.sum.expression is not None else ""
-    if isinstance(scan.bounding, Pairs):
+    if scan.bounding.of is not None:
         how = "number" if measure.sum.expression is None else "sum"
         what = f"the {how} of different values of {text(scan.bounding.of)}"
     elif measure.sum.expression is None:
@@ -1110,7 +1109,7 @@ def _sum_in_words(measure: Measure, scan: Scan) -> str:
 def summed_in_words(total: Sum, scan: Scan) -> str:
     """Return what a released integer is a sum of, with its expression and its bounds."""
     where = _where_in_words(total.where)
-    if isinstance(scan.bounding, Pairs):
+    if scan.bounding.of is not None:
         how = "number" if total.expression is None else "sum"
         return f"the {how} of different values of {plain_text_of(scan.bounding.of)}{where}"
     if total.expression is None:

@@ -26,7 +26,7 @@ from .keys import Choice, choices
 from .make import aggregate_of, private_schema
 from .moments import MOST_PRODUCTS, Family, MomentMeasure, axes_of, loss_of
 from .plan import Pass, Plan, Spend
-from .stability import bounding_for, shift_of
+from .stability import bounding_for
 
 STEPS = 2**16
 """A number is measured in at most this many steps from the middle of its bounds to an end."""
@@ -274,7 +274,7 @@ def _measured(scan: Scan, factors: Sequence[Factor], over: int, choice: Choice) 
 
 def _scaled(scan: Scan, shapes: Sequence[Fraction], family: Family, price: Fraction) -> MomentMeasure:
     loss = loss_of(scan, shapes, family)
-    return MomentMeasure(family, tuple(shape * loss / price for shape in shapes), price, shift_of(scan.bounding))
+    return MomentMeasure(family, tuple(shape * loss / price for shape in shapes), price, scan.bounding.shift)
 
 
 def _without_squares(features: int) -> dict[str, Fraction]:

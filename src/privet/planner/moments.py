@@ -29,7 +29,6 @@ from privet.mechanisms.lattice import exponent_below
 from privet.mechanisms.laws import DiscreteLaplace
 
 from .measures import Cell, Columns, Measure, MeasuredColumn, OpenedSums, plain_text_of, without_places
-from .stability import shift_of
 
 if TYPE_CHECKING:
     from privet.core.event import Floats
@@ -303,7 +302,7 @@ class MomentMeasure:
         without_places(scan)
         if scan.products is None or scan.keys or scan.discovery is not None or scan.sizes is not None:
             raise InvariantError("products are measured over all rows together, and nothing else")
-        if self.shift != shift_of(scan.bounding):
+        if self.shift != scan.bounding.shift:
             raise InvariantError("products are read in other units than they were weighted in")
         if loss_of(scan, self.scales, self.family) > self.loss:
             raise InvariantError("the noise of products is for another sensitivity than their scan has")

@@ -46,7 +46,7 @@ from .measures import (
     shares_of,
 )
 from .plan import Known, Pass, Place, Plan, Reading, Spend
-from .stability import SHIFT, Rule, heaviest_of, ladder_span, norm_of, sensitivity_of, shift_of, span_of, span_of_scores
+from .stability import SHIFT, Rule, heaviest_of, ladder_span, norm_of, sensitivity_of, span_of, span_of_scores
 
 if TYPE_CHECKING:
     from privet.core.event import Floats
@@ -74,7 +74,7 @@ def presence_pass(total: Sum, scan: Scan, part: Spend) -> Pass:
         noise: Laplace | Gaussian = Laplace(sensitivity=sensitivity, epsilon=part.epsilon)
     else:
         noise = Gaussian(sensitivity=sensitivity, rho=part.rho)
-    return Pass(scan, SumMeasure((Measure(total, sensitivity, noise, shift_of(scan.bounding)),)))
+    return Pass(scan, SumMeasure((Measure(total, sensitivity, noise, scan.bounding.shift),)))
 
 
 def presence_place(total: Sum, passes: Sequence[Pass], known: Mapping[Sum, Known]) -> Place:
@@ -466,7 +466,7 @@ def choice_notes(plan: Plan, confidence: float) -> list[str]:
 def _about_ends(plan: Plan) -> list[str]:
     """Return how far inside the least and the greatest values are looked for, and what becomes of too few rows."""
     aims = [
-        abs(slot.offset) / 2 ** shift_of(one.scan.bounding)
+        abs(slot.offset) / 2**one.scan.bounding.shift
         for one, measure in quantile_passes(plan.passes)
         for slot in measure.slots
         if slot.share in (0, 1)
@@ -551,7 +551,7 @@ def winners_pass(mode: Mode, scan: Scan, part: Spend, *, rule: Rule, contributio
         scan, release = discovered(scan, _finding(part), most=_kept(scan, contribution), delta=part.keys)
     else:
         most = min(mode.k, len(option.values))
-    span, one = span_of_scores(scan), 2 ** shift_of(scan.bounding)
+    span, one = span_of_scores(scan), 2**scan.bounding.shift
     if part.epsilon is not None and most == 1:
         draw = Frequent(most, span, part.epsilon / span, "exponential", one)
     else:
@@ -653,7 +653,7 @@ def span_pass(span: Span, scan: Scan, choice: Choice) -> Pass:
     scan = replace(scan, keys=keys, where=where, sums=span.sums())
     (total,) = scan.sums
     sensitivity = sensitivity_of(total, scan)
-    measure = Measure(total, sensitivity, choice.mechanism(sensitivity), shift_of(scan.bounding))
+    measure = Measure(total, sensitivity, choice.mechanism(sensitivity), scan.bounding.shift)
     return Pass(scan, BoundsMeasure(measure))
 
 

@@ -9,7 +9,7 @@ from privet.core.numbers import Number, open_probability
 from privet.mechanisms.tulap import Tulap
 
 from .plan import Pass, Plan
-from .stability import sensitivity_of, shift_of
+from .stability import sensitivity_of
 from .tulap_counts import TulapMeasure
 
 
@@ -29,7 +29,7 @@ def with_tulap(plan: Plan, delta: Number) -> Plan:
         raise RequestError("the budget of this account has no delta, so that no test may spend one; leave out delta=")
     (one,) = plan.passes
     scan = one.scan
-    if scan.keys or len(scan.sums) != 1 or shift_of(scan.bounding) or sensitivity_of(scan.sums[0], scan).l1 > 1:
+    if scan.keys or len(scan.sums) != 1 or scan.bounding.shift or sensitivity_of(scan.sums[0], scan).l1 > 1:
         raise RequestError(
             "a test with a delta needs a count that each protected unit moves by at most 1; leave out delta="
         )

@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from privet.aggregates import CentredTotal, Total
-from privet.core.scan import Pairs, Scan, Sum
+from privet.core.scan import Scan, Sum
 from privet.core.wire import canonical
 from privet.mechanisms import Gaussian
 
 from .keys import choices
 from .measures import Measure, SumMeasure, plain_text_of
 from .plan import Known, Pass, Place, Plan, Reading, Spend
-from .stability import sensitivity_of, shift_of
+from .stability import sensitivity_of
 
 _LESS = Fraction(99, 100)
 """A count is shared where variances fall by at least this factor: less is not worth another release."""
@@ -131,7 +131,7 @@ def room_for(spend: Spend, measures: int, parts: int) -> Fraction:
 def _shares_of(one: Pass) -> Fraction | None:
     """Return the rho of all sums of a pass together; None where they are not plain sums with equal shares of it."""
     plain = isinstance(one.measure, SumMeasure) and one.plain and not one.scan.distinct
-    if not plain or isinstance(one.scan.bounding, Pairs) or len(one.measures) < 2:
+    if not plain or one.scan.bounding.of is not None or len(one.measures) < 2:
         return None
     if not all(isinstance(measure.mechanism, Gaussian) for measure in one.measures):
         return None
@@ -202,7 +202,7 @@ def _measured(one: Pass, shared: Sequence[CountShared], rho: Fraction) -> Pass:
     scan, whole, shift = (
         replace(one.scan, sums=tuple(sums)),
         sum(weights.values(), Fraction(0)),
-        shift_of(one.scan.bounding),
+        one.scan.bounding.shift,
     )
     measures = []
     for total in sums:

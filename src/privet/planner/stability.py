@@ -152,7 +152,7 @@ def _unbounded(schema: Schema, squared: Fraction) -> Fraction:
 def _always_counts(total: Sum, scan: Scan) -> bool:
     """Whether each row is certain to give a number within `ends`: it may change, but not come to nothing."""
     whole = isinstance(scan.table, str) and scan.where is None
-    unconditional = total.where is None and whole and isinstance(scan.bounding, Once)
+    unconditional = total.where is None and whole and scan.bounding.unbounded
     return unconditional and (total.expression is None or total.null_as is not None)
 
 
@@ -191,14 +191,6 @@ def keys_kept(bounding: Bounding, contribution: Contribution) -> int:
         case Norm(order=2) if contribution.groups > 1:
             return _TIMES * contribution.groups
     return contribution.groups
-
-
-def shift_of(bounding: Bounding) -> int:
-    """Return the number of binary places in the weights by which a scan multiplies."""
-    match bounding:
-        case Norm(shift=shift) | Largest(shift=shift):
-            return shift
-    return 0
 
 
 def span_of(share: Fraction, scan: Scan, sway: Fraction = Fraction(0)) -> Fraction:

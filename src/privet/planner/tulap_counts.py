@@ -20,7 +20,7 @@ from privet.display import shown_amount, shown_error
 from privet.mechanisms.tulap import BITS, Tulap
 
 from .measures import Cell, Columns, Measure, MeasuredColumn, OpenedSums, summed_in_words, without_places
-from .stability import sensitivity_of, shift_of
+from .stability import sensitivity_of
 
 if TYPE_CHECKING:
     from privet.core.event import Floats
@@ -88,7 +88,7 @@ class TulapMeasure:
         without_places(scan)
         if scan.keys or scan.discovery is not None or scan.sizes is not None or scan.products is not None:
             raise InvariantError("a count with Tulap noise is one of all rows together")
-        if len(scan.sums) != 1 or scan.sums[0].expression is not None or shift_of(scan.bounding):
+        if len(scan.sums) != 1 or scan.sums[0].expression is not None or scan.bounding.shift:
             raise InvariantError("a count with Tulap noise is a whole number of people")
         if sensitivity_of(scan.sums[0], scan).l1 > 1:
             raise InvariantError("Tulap noise is for a count that one unit moves by at most 1")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from privet.core.errors import InvariantError, RequestError
-from privet.core.scan import Discovery, Pairs, Scan
+from privet.core.scan import Discovery, Scan
 from privet.core.schema import HELD, Key, Schema, has_blocks
 from privet.query.block_reads import check_retired
 from privet.query.functions import typed
@@ -121,7 +121,7 @@ def _verify_kinds(scan: Scan) -> None:
     for condition in (scan.where, *(total.where for total in (*scan.sums, *places))):
         if condition is not None and typed(condition, scan.schema.columns).kind not in _CHOSEN:
             raise InvariantError("rows are chosen by what is true or false of them")
-    if isinstance(scan.bounding, Pairs):
+    if scan.bounding.of is not None:
         typed(scan.bounding.of, scan.schema.columns)
 
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from privet.core.errors import BadParameter, EngineError, InvariantError, RequestError, raise_alone
 from privet.core.numbers import read_seconds, whole
 from privet.core.relation import Relation, tables_of
-from privet.core.scan import Largest, Norm, Scan, SealedSums, Truncate
+from privet.core.scan import Scan, SealedSums
 from privet.core.schema import DEFAULT_ROWS, Key, Schema, Table, followed
 from privet.engines.dialects.duckdb import DUCKDB, DuckDBDialect
 from privet.engines.scan_sql.dialect import quoted
@@ -120,7 +120,7 @@ def divides(scan: Scan) -> bool:
     Different values are not: one that units of two parts hold counts once. Counts by place are not read in parts, for
     the places to look at closely depend on all of them. Where each row is a unit, nothing is kept of any.
     """
-    return isinstance(scan.bounding, (Norm, Truncate, Largest)) and scan.places is None
+    return scan.places is None and not scan.bounding.unbounded and scan.bounding.of is None
 
 
 def added(parts: Iterable[Iterable[tuple[Any, ...]]], keys: int, *, found: bool) -> Sums:

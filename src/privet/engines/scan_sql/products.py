@@ -37,7 +37,7 @@ class ProductWriter(Writer):
     def write(self) -> Statement:
         """Return the statement."""
         bounding = self.scan.bounding
-        self._verify_products_fit(2**bounding.shift if isinstance(bounding, Norm) else 1)
+        self._verify_products_fit(2**bounding.shift)
         match bounding:
             case Once():
                 sums = [f"coalesce({one}, 0) AS t{index}" for index, one in enumerate(self._sums())]

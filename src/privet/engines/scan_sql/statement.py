@@ -95,7 +95,7 @@ class Writer:
             for index, total in enumerate(scan.sums)
         ]
         self.k = [f"k{index}" for index in range(len(self.keys))]
-        of = scan.bounding.of if isinstance(scan.bounding, Pairs) else None
+        of = scan.bounding.of
         self.value = [] if of is None else [f"{_key_sql(renderer.render(of))} AS v"]
 
     def write(self) -> Statement:
@@ -465,9 +465,7 @@ class Writer:
     def _verify_fits(self) -> None:
         """Refuse a scan whose sums are not proven, from declared facts, to fit into 128 bits."""
         rows = self.scan.schema.rows
-        weight = 1
-        if isinstance(self.scan.bounding, (Norm, Largest)):
-            weight = 2**self.scan.bounding.shift
+        weight = 2**self.scan.bounding.shift
         most = max((total.most for total in self.scan.sums), default=0)
         discovery = self.scan.discovery
         if discovery is not None and discovery.shift > _LONGEST_SHIFT:
@@ -487,7 +485,7 @@ def check_norm(norm: Norm) -> None:
 
 def _mentioned(scan: Scan) -> frozenset[str]:
     expressions = [scan.where, *(key.expression for key in scan.keys)]
-    if isinstance(scan.bounding, Pairs):
+    if scan.bounding.of is not None:
         expressions.append(scan.bounding.of)
     for total in scan.sums:
         expressions += [total.expression, total.where]
@@ -606,7 +604,7 @@ class CountingWriter(Writer):
         # a stored table is read again faster than its rows are kept; what is made of tables is made once
         named = self.dialect.materialised
         held = None if isinstance(self.scan.table, str) else True
-        with_rows = [named("x", self._placed(unit=not isinstance(bounding, Once)), kept=held)]
+        with_rows = [named("x", self._placed(unit=not bounding.unbounded), kept=held)]
         self.weigh, self.total = "", "count(*)"
         match bounding:
             case Once():
@@ -638,7 +636,7 @@ class CountingWriter(Writer):
     def _verify_weights_fit(self) -> None:
         """Refuse a scan whose weights at a place are not proven to fit into 64 bits."""
         bounding, rows = self.scan.bounding, self.scan.schema.rows
-        weight = 2**bounding.shift if isinstance(bounding, Norm) else 1
+        weight = 2**bounding.shift
         if rows * weight >= _LARGEST:
             raise Unsupported(f"with up to {rows:,} rows these weights may not fit into 64 bits; declare fewer rows")
 
