@@ -1,4 +1,4 @@
-"""Answers as pictures: bars for groups, side by side for two keys, a line with a band for time, a heat map.
+"""Answers as pictures: bars for groups, side by side for two keys, a line with a band for time or steps, a heat map.
 
 Every value is drawn with its interval; a heat map, which has no room for one, writes the value with its error.
 """
@@ -14,11 +14,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from privet.core.errors import RequestError
 from privet.display import ShownSeries, is_moments, shown_estimate
 
-from .canvas import COLOURS, Path, Theme, finish, panels, read_theme
+from .canvas import COLOURS, Path, Theme, canvas, finish, panels, read_theme
 
 if TYPE_CHECKING:
+    import numpy as np
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+    from privet.core.event import Floats
 
 _MOST_BARS = 40
 _MOST_SIDES = 6
@@ -291,3 +295,25 @@ def _numbers(series: ShownSeries) -> list[float]:
 
 def _ends(series: ShownSeries) -> tuple[list[float], list[float]]:
     return list(series.low or ()), list(series.high or ())
+
+
+def plot_bands(
+    steps: NDArray[np.int64],
+    values: Floats,
+    widths: Floats,
+    names: Sequence[str],
+    confidence: float,
+    *,
+    path: Path | None = None,
+    theme: Theme = "light",
+) -> Figure:
+    """Return a picture of running sums as they were released: a line for each, and its intervals as a band."""
+    chosen = read_theme(theme)
+    figure, axes = canvas(f"Running sums, with {confidence:.0%} intervals for the noise", "step", "sum")
+    for place, (name, colour) in enumerate(zip(names, cycle(COLOURS), strict=False)):
+        line = values[:, place]
+        axes.plot(steps, line, color=colour, lw=1.6, label=name)
+        axes.fill_between(steps, line - widths, line + widths, color=colour, alpha=0.22, lw=0)
+    if len(names) > 1:
+        axes.legend(frameon=False)
+    return finish(figure, path, chosen)

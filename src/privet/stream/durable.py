@@ -267,7 +267,7 @@ class RunningStream:
         theme: Literal["light", "dark"] = "light",
     ) -> Figure:
         """Return a picture of the sums so far, each with its band; of a long stream some hundred points."""
-        from .pictures import plot_stream
+        from privet.plots.answers import plot_bands
 
         tail = 1 - open_probability(confidence, "confidence")
         if not self.steps:
@@ -276,7 +276,7 @@ class RunningStream:
         values = np.concatenate([self._read(int(place), int(place)) for place in places])
         widths = np.array([self._half_width(int(place), tail) for place in places])
         names = self.groups or ("sum",)
-        return plot_stream(places, values, widths, names, float(1 - tail), path=path, theme=theme)
+        return plot_bands(places, values, widths, names, float(1 - tail), path=path, theme=theme)
 
     def verify(self) -> None:
         """Raise `LedgerError` unless all that was released is as it was, and the state is the latest by the ledger."""

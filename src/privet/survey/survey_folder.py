@@ -7,18 +7,9 @@ shows each answer's share with its interval, and the truth beside it in a simula
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING, Literal
-
-from privet.core.errors import RequestError
-from privet.core.numbers import Number, open_probability
-from privet.plots.canvas import COLOURS, canvas, finish, read_theme
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 import base64
 import json
+import os
 import secrets
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -27,16 +18,21 @@ from fractions import Fraction
 from os import PathLike
 from pathlib import Path
 from threading import Lock
-from typing import NoReturn
+from typing import TYPE_CHECKING, Literal, NoReturn
 
 from privet.core import given
 from privet.core.durable_files import append_file, locked, replace_file
-from privet.core.errors import BadParameter, ParseError, raise_alone
+from privet.core.errors import BadParameter, ParseError, RequestError, raise_alone
+from privet.core.numbers import Number, open_probability
 from privet.local import Frequencies, Reports, Server, read_reports
 from privet.local.server import ANOTHER, FORGED, NOT_WHOLE, REPEATED
+from privet.plots.canvas import COLOURS, canvas, finish, read_theme
 
 from .questionnaire import VERSION, Survey, cost_of, read_survey
 from .respondent import RESPONDENT
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SURVEY, ARRIVED, KEPT, REJECTED, REFUSED = "survey.json", "reports", "collected.jsonl", "rejected.json", "rejected"
 SIMULATION = "simulation.json"
