@@ -57,7 +57,7 @@ class Gain:
     strategy: str | None = None
     """What is measured of the cells, where that is not each of them."""
     of: Literal["variance", "price"] = "variance"
-    """What is so many times larger one by one: the variance at one price, or the price of the same widths."""
+    """What is this many times larger one by one: the variance at one price, or the price of the same widths."""
 
     def words(self) -> str:
         """Return in plain words which questions share a release, and what they gain by it."""
@@ -306,9 +306,7 @@ def _public_counts(plan: Plan) -> bool:
 def _noisy_at_each_level(levels: Levels) -> bool:
     """Return whether all groups of all levels are public, each has all of them, and none of their sums is known."""
     whole = len(levels.reconciled) == len(levels.plans) and all(map(_public_counts, levels.plans))
-    return whole and not any(
-        isinstance(place, Known) for plan in levels.plans for one in plan.readings for place in one.places
-    )
+    return whole and not any(one.known for plan in levels.plans for one in plan.readings)
 
 
 def rows_in(release: SharedRelease) -> str:
