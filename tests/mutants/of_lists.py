@@ -92,7 +92,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "planner.arrange:_noisy_at_each_level",
         CELLS,
-        ("isinstance(place, Known)", "False"),
+        ("any(one.known for plan in levels.plans for one in plan.readings)", "False"),
     ),
     *of("planner.arrange:variance_of", CELLS, ("_noisy_at_each_level(plan)", "False")),
     *of("planner.batch:make_batch", CELLS, ("not shared", "False")),

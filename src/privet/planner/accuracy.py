@@ -181,8 +181,7 @@ def excess(plan: Plan, target: Target) -> Fraction:
 def _rounding(plan: Plan, reading: Reading) -> Fraction:
     """Return how far a number is from the noisy sum that it is read from: counts are shown as whole numbers."""
     place = reading.places[0]
-    weighted = not isinstance(place, Known) and plan.measure_at(place).shift > 0
-    return Fraction(1, 2) if weighted and reading.aggregate.counts else Fraction(0)
+    return Fraction(1, 2) if reading.aggregate.counts and plan.is_weighted(place) else Fraction(0)
 
 
 def facts_of(plan: Plan) -> dict[str, Any] | None:
@@ -566,7 +565,7 @@ def sums_of_groups(plan: Plan) -> CellSums | None:
     noises = {}
     for one, reading, place in zip(sums, added, places, strict=True):
         if reading is not None and place is not None and reading.aggregate.linear is not None:
-            rounded = reading.aggregate.counts and not isinstance(place, Known) and plan.measure_at(place).shift > 0
+            rounded = reading.aggregate.counts and plan.is_weighted(place)
             law, factor = plan.law(place), float(reading.aggregate.linear)
             noises[one.name] = EqualSums(law, terms, factor, 0.5 if rounded else 0.0)
     return CellSums(with_sums_as_aggregates(plan.query), noises)

@@ -34,7 +34,7 @@ from privet.query.typed import clamp_ends
 
 from .keys import Choice, count_cells
 from .measures import Measure, Noise, SizeMeasure, SumMeasure
-from .plan import Known, Pass, Plan, Reading
+from .plan import Pass, Plan, Reading
 from .stability import sensitivity_of, size_sensitivity
 
 AUTO_SHARE = Fraction(1, 5)
@@ -136,7 +136,7 @@ def _cells(scan: Scan) -> float:
 
 def _of_reading(plan: Plan, reading: Reading) -> Bias:
     aggregate = reading.aggregate
-    places = [place for place in reading.places if not isinstance(place, Known)]
+    places = reading.noisy
     if aggregate.chosen or not places:
         return _NONE
     passes = [plan.passes[place[0]] for place in places]

@@ -30,7 +30,7 @@ from .matrix import MatrixMeasure
 from .measurements import facts_of_measured
 from .measures import KeyRelease, KeyRule, plain_text_of
 from .moments import MomentMeasure
-from .plan import Known, Pass, Plan, Spend, Target
+from .plan import Pass, Plan, Spend, Target
 from .selections import choice_notes, largest_in_words, presence_lines, winner_notes
 from .shared_counts import shared_line
 from .tulap_counts import TulapMeasure
@@ -140,7 +140,7 @@ def coverage_notes(plan: Plan, confidence: float) -> tuple[str, ...]:
         notes.append(f"Contributions above the stated groups and rows are dropped{_uncovered(plan)}")
     if any(_cut(one.scan) and loses(one) for one in plan.passes):
         notes.append("A person's values above the stated number are dropped; intervals do not cover this.")
-    places = [place for reading in plan.readings for place in reading.places if not isinstance(place, Known)]
+    places = [place for reading in plan.readings for place in reading.noisy]
     if any(cut_within(plan, places)):
         notes.append(f"Counts and sums within one person are clamped to the declared limit{_uncovered(plan)}")
     most = _most_joined(plan.passes[0].scan)

@@ -309,6 +309,10 @@ class Plan:
         """Return the noisy sum at a place."""
         return self.passes[place[0]].measures[place[1]]
 
+    def is_weighted(self, place: Place) -> bool:
+        """Return whether a sum is of rows with weights, so that it need not be whole."""
+        return not isinstance(place, Known) and self.measure_at(place).shift > 0
+
     def law(self, place: Place) -> Law:
         """Return the law of the noise on a sum, in grid units; a known sum has none. Rounds are averaged."""
         if isinstance(place, Known):

@@ -144,13 +144,11 @@ def _single(plan: Plan, index: int) -> Mapping[int, Total]:
     found: dict[int, Total] = {}
     others: set[int] = set()
     for reading in plan.readings:
-        for place in reading.places:
-            if isinstance(place, Known) or place[0] != index:
-                continue
+        for number in (number for at, number in reading.noisy if at == index):
             if type(reading.aggregate) is Total:
-                found[place[1]] = reading.aggregate
+                found[number] = reading.aggregate
             else:
-                others.add(place[1])
+                others.add(number)
     return {place: total for place, total in found.items() if place not in others}
 
 
@@ -222,7 +220,7 @@ def _moved(reading: Reading, index: int, before: Pass, after: Pass) -> Reading:
         return index, sums.index(before.scan.sums[place[1]])
 
     aggregate = reading.aggregate
-    own = [place for place in reading.places if not isinstance(place, Known) and place[0] == index]
+    own = [place for place in reading.noisy if place[0] == index]
     if type(aggregate) is Total and own and before.scan.sums[own[0][1]] not in sums:
         beside = CentredTotal(aggregate.argument)
         return Reading(reading.name, beside, tuple((index, sums.index(one)) for one in beside.sums()))
