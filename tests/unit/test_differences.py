@@ -12,7 +12,9 @@ import pyarrow as pa
 import pytest
 
 import privet
+from privet.inference.bars import Law
 from privet.planner.from_strategy import FromStrategy
+from privet.results.comparisons import _LawOfSum
 
 ENDS = [(0, 17), (18, 64), (65, 99), (18, 30), (30, 50), (50, 64), (10, 20), (20, 40), (40, 80), (25, 75)]
 ASKED = [f"SELECT COUNT(*) AS n FROM t WHERE age BETWEEN {low} AND {high}" for low, high in ENDS]
@@ -268,3 +270,15 @@ def test_a_difference_of_what_is_not_declared_or_not_measured_is_refused(one: An
         found.difference({"ward": "a"}, one)
     with pytest.raises(privet.RequestError, match="confidence"):
         found.difference({}, {}, confidence=1)
+
+
+@pytest.mark.parametrize("factor", [1.0, -3.0])
+@pytest.mark.parametrize("value", [0.5, 4.0, 11.0, 40.0])
+def test_the_tail_of_one_noise_is_its_own(value: float, factor: float) -> None:
+    for law, beyond in (
+        (Law("laplace", 5.0), math.exp(-value / abs(5 * factor)) / 2),
+        (Law("gaussian", 5.0), math.erfc(value / abs(5 * factor) / math.sqrt(2)) / 2),
+    ):
+        above = _LawOfSum([(law, factor)]).above
+        assert beyond * (1 - 1e-6) <= above(value) <= beyond * 1.001 + 1e-12
+        assert above(-value) == pytest.approx(1 - above(value))
