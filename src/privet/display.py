@@ -16,6 +16,8 @@ from html import escape
 from io import StringIO
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from privet.core.numbers import in_digits
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.segment import Segment
@@ -106,9 +108,7 @@ def shown_error(error: float) -> str:
 
 def shown_amount(amount: float) -> str:
     """Return an amount in four significant digits, without an exponent if it is of some size: 33,940 or 0.1234."""
-    if not math.isfinite(amount) or abs(amount) >= _VAST or 0 < abs(amount) < 1 / _VAST:
-        return f"{amount:.4g}"
-    return f"{Decimal(f'{amount:.4g}'):,f}"
+    return in_digits(amount, 4)
 
 
 def shown_estimate(value: float, error: float) -> str:

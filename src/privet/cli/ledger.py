@@ -12,6 +12,7 @@ import click
 
 from privet.core.errors import RequestError
 from privet.core.given import read_place
+from privet.core.numbers import in_digits, in_full
 from privet.display import (
     Figures,
     charge_words,
@@ -636,7 +637,7 @@ def _release(one: dict[str, Any]) -> tuple[str, ...]:
         str(one.get("noise", "")),
         "" if width is None else f"±{shown_error(width)}",
         "" if moved is None else f"{shown_amount(moved)} ({one.get('norm')})",
-        "" if ends is None else f"{ends[0]:,.6g} to {ends[1]:,.6g}",
+        "" if ends is None else f"{in_full(ends[0])} to {in_full(ends[1])}",
         printable(str(one.get("sum", ""))),
     )
 
@@ -648,8 +649,8 @@ def _measured(one: dict[str, Any]) -> tuple[str, ...]:
     return (
         printable(", ".join(map(str, one["group"].values()))),
         printable(f"{released:,}" if type(released) is int else str(released)),
-        printable(f"{value:,.6g}" if isinstance(value, float) else str(value)),
-        chosen if law is None else f"{law['law']}, deviation {one['standard_deviation']:,.4g}",
+        printable(f"{in_full(value)}" if isinstance(value, float) else str(value)),
+        chosen if law is None else f"{law['law']}, deviation {in_digits(one['standard_deviation'], 4)}",
         printable(str(one["sum"])),
     )
 

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from privet.core.numbers import in_full
+
 from .given import plain_text, read, set_fields
 
 Covers = Literal["noise", "bounding", "population"]
@@ -38,4 +40,5 @@ class Estimate:
         plain_text(self.covers, "covers")
 
     def __str__(self) -> str:
-        return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}] ({self.confidence:.0%}: {self.covers})"
+        value, low, high = (in_full(one, 4) for one in (self.value, self.low, self.high))
+        return f"{value} [{low}, {high}] ({self.confidence:.0%}: {self.covers})"

@@ -396,3 +396,19 @@ def _place(value: float) -> int:
 def _double(place: int) -> float:
     value: float = struct.unpack("<d", struct.pack("<q", place))[0]
     return value
+
+
+_WITHOUT_EXPONENT = 10**15
+
+
+def in_digits(number: float, many: int) -> str:
+    """Return a number in this many significant digits as people write it: 46,200, 0.0123 or, far off, 1.5e+20."""
+    if not math.isfinite(number) or abs(number) >= _WITHOUT_EXPONENT or 0 < abs(number) < 1 / _WITHOUT_EXPONENT:
+        return f"{number:.{many}g}"
+    return f"{Decimal(f'{number:.{many}g}'):,f}"
+
+
+def in_full(number: float, many: int = 6) -> str:
+    """Return a number in significant digits that show its whole part in full: 0.333333, 12.5 or 1,234,567."""
+    size = abs(number)
+    return in_digits(number, max(many, len(str(int(size)))) if size < _WITHOUT_EXPONENT else many)

@@ -17,7 +17,7 @@ from privet.answer import Answer
 from privet.core.errors import RequestError, UnknownName, Unsupported
 from privet.core.estimate import Estimate
 from privet.core.event import Receipt
-from privet.core.numbers import Number
+from privet.core.numbers import Number, in_digits, in_full
 from privet.core.relation import Call, ColumnRef, Expression, Literal
 from privet.core.scan import Norm, Truncate
 from privet.core.schema import AUTO, Contribution, Schema
@@ -226,7 +226,7 @@ class Clamped:
         name, where = self.clamp.name, "at or " if self.clamp.at_ends else ""
         for part, end, side in ((self.below, self.clamp.low, "below"), (self.above, self.clamp.high, "above")):
             if part is not None and end is not None:
-                yield f"About {_part(part)} of the rows have {name} {where}{side} {float(end):,.6g}."
+                yield f"About {_part(part)} of the rows have {name} {where}{side} {in_full(float(end))}."
         if self.clamped is not None and self.unclamped is not None:
             function = self.clamp.function.upper()
             yield (
@@ -252,7 +252,8 @@ class Clamped:
             now, then = high - low, top - bottom
         if top > bottom and now and (not little or then < 0.9 * float(now)):
             yield (
-                f"Bounds of {bottom:,.4g} to {top:,.4g} hold about 98 of 100 rows, with {then / float(now):.0%} of the "
+                f"Bounds of {in_digits(bottom, 4)} to {in_digits(top, 4)} hold about 98 of 100 rows, with "
+                f"{then / float(now):.0%} of the "
                 f"noise."
             )
 
@@ -432,7 +433,7 @@ def _part(part: Estimate) -> str:
 
 
 def _number(one: Estimate) -> str:
-    return f"{one.value:,.6g} ({one.low:,.6g} to {one.high:,.6g})"
+    return f"{in_full(one.value)} ({in_full(one.low)} to {in_full(one.high)})"
 
 
 def _plain(one: Estimate | None) -> dict[str, float | None] | None:

@@ -13,7 +13,7 @@ from typing import Any
 from privet.answer import Answer
 from privet.core.errors import BudgetError, BudgetExceeded, InvariantError, RequestError
 from privet.core.event import Composed, Receipt
-from privet.core.numbers import Number, float_down, open_probability
+from privet.core.numbers import Number, float_down, in_full, open_probability
 from privet.display import cost_words
 from privet.planner.accuracy import Accuracy, achieved, limited
 from privet.planner.explain import coverage_notes
@@ -199,7 +199,7 @@ def _cost(plan: Plan) -> str:
 
 
 def _shown(value: Any) -> str:
-    return f"{value:,.6g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+    return f"{in_full(value)}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
 
 
 def _admit_steps(executor: Executor, plan: InSteps) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from privet.core.errors import BadParameter, EngineError, LedgerError, RequestError, Unsupported
 from privet.core.given import given_name, instance
-from privet.core.numbers import Number, float_near, positive, rational, whole
+from privet.core.numbers import Number, float_near, in_full, positive, rational, whole
 from privet.core.ports import KeepsSecrets, StepProgress
 from privet.display import draw_facts, html_facts, printable, shown_error, written
 from privet.ledger.steps import hash_of_text
@@ -73,7 +73,7 @@ class Crossed:
     def __str__(self) -> str:
         if self.value is None:
             return "above" if self.above else "below"
-        return f"above, {self.value:,.6g} ±{shown_error(self.error or 0.0)}"
+        return f"above, {in_full(self.value)} ±{shown_error(self.error or 0.0)}"
 
 
 @dataclass(frozen=True)
@@ -281,7 +281,7 @@ class OpenedVector:
         plan = self.plan
         above = self.plan.limit - self._state.left
         return [
-            ("threshold", f"{float(plan.threshold):,.6g}"),
+            ("threshold", f"{in_full(float(plan.threshold))}"),
             ("above", f"{above:,} of at most {plan.limit:,}" + ("; closed" if self.closed else "")),
             ("asked", f"{self.asked:,} question{'s' * (self.asked != 1)}"),
             *([("name", printable(plan.name))] if plan.name else []),

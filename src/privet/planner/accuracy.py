@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from privet.core.errors import BadParameter, InvariantError, RequestError, UnknownName, Unsupported
 from privet.core.event import Receipt
-from privet.core.numbers import Number, open_probability, positive, read_rational, written_decimal
+from privet.core.numbers import Number, in_digits, open_probability, positive, read_rational, written_decimal
 from privet.core.relation import ColumnRef
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Kind
@@ -69,7 +69,7 @@ class Reached:
 
     def words(self) -> str:
         """Return the column with its half-width."""
-        return f"{self.column} ±{float(self.half_width):,.4g}"
+        return f"{self.column} ±{in_digits(float(self.half_width), 4)}"
 
 
 def read_target(within: StatedWidth | Limit, confidence: Number | None) -> Target:
@@ -227,7 +227,7 @@ class Achieved:
 
     @property
     def _shown(self) -> str:
-        return f"{self.widest * 100:,.4g}%" if self.limit.relative else f"{self.widest:,.4g}"
+        return f"{in_digits(self.widest * 100, 4)}%" if self.limit.relative else f"{in_digits(self.widest, 4)}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data that JSON can hold."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from privet.aggregates import Aggregate, CentredTotal, Total
 from privet.core.errors import PrivetError
+from privet.core.numbers import in_digits
 from privet.core.scan import Bounding
 from privet.core.schema import Key, Schema
 from privet.core.wire import canonical
@@ -67,7 +68,7 @@ class Gain:
         asked = f"The groupings of question {places[0] + 1}" if len(places) == 1 else f"Questions {_listed(places)}"
         return (
             f"{asked} {self.release.words}, and are read from one release: each row counts in one of its cells"
-            f"{person}.{measured} {self._gained()} {self.ratio:,.3g} times smaller than one by one."
+            f"{person}.{measured} {self._gained()} {in_digits(self.ratio, 3)} times smaller than one by one."
         )
 
     def _gained(self) -> str:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from privet.aggregates import Aggregate
 from privet.core.errors import BadParameter, InvariantError, PrivetError, RequestError, Unsupported
 from privet.core.event import Composed
-from privet.core.numbers import Number, positive
+from privet.core.numbers import Number, in_digits, positive
 from privet.core.scan import Bounding
 from privet.core.schema import Contribution, Schema
 from privet.core.wire import canonical
@@ -93,7 +93,9 @@ class Batch:
         told = []
         for index, plan in enumerate(self.plans):
             if plan.target is not None:
-                widths = ", ".join(f"{one.words()} of ±{float(one.wanted):,.4g}" for one in reached(plan, plan.target))
+                widths = ", ".join(
+                    f"{one.words()} of ±{in_digits(float(one.wanted), 4)}" for one in reached(plan, plan.target)
+                )
                 level = f"{float(plan.target.confidence):.4g}"
                 told.append(
                     f"Question {index + 1}: each interval at {level} confidence is as narrow as asked ({widths})."
@@ -635,7 +637,8 @@ def _least(
     low, high = -1, (_LARGEST - _LEAST) * step
     if not narrow(_share(high)):
         raise RequestError(
-            f"no cost up to {float(_share(high)):,g} makes {column} within ±{float(wanted):,.4g}: ask for a wider one"
+            f"no cost up to {float(_share(high)):,g} makes {column} within ±{in_digits(float(wanted), 4)}: ask "
+            f"for a wider one"
         )
     while high - low > 1:
         middle = (low + high) // 2

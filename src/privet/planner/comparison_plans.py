@@ -21,7 +21,7 @@ from privet.aggregates.aggregate import rows
 from privet.core.errors import InvariantError, RequestError, Unsupported
 from privet.core.event import Composed, Event, Repeated
 from privet.core.given import check_fields
-from privet.core.numbers import float_up, whole
+from privet.core.numbers import float_up, in_full, whole
 from privet.core.relation import Value, tables_of
 from privet.core.scan import Scan, Sum
 from privet.core.schema import Contribution, Schema
@@ -388,10 +388,11 @@ def verify_question(plan: ThresholdPlan, question: ScalarQuestion, tables: Mappi
         )
     moved = movement_of(question.sum, scan)
     if moved.distance > plan.sensitivity:
-        told = f"{float_up(moved.distance):,.6g}"
+        told = f"{in_full(float_up(moved.distance))}"
         raise RequestError(
             f"one {'row' if scan.schema.unit.rowwise else 'person'} can move {summed_in_words(question.sum, scan)} by "
-            f"{told}, and this vector was opened for {float(plan.sensitivity):,.6g} at most; ask for less, or open one "
+            f"{told}, and this vector was opened for {in_full(float(plan.sensitivity))} at most; ask for less, "
+            f"or open one "
             f"with sensitivity={told.replace(',', '')}"
         )
     if plan.monotone and not moved.rises:

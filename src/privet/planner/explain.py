@@ -12,7 +12,7 @@ from privet import accounting
 from privet.aggregates import CentredTotal
 from privet.core.errors import InvariantError
 from privet.core.event import Composed
-from privet.core.numbers import float_up
+from privet.core.numbers import float_up, in_digits, in_full
 from privet.core.relation import tables_of
 from privet.core.scan import Bounding, Largest, Norm, Once, Pairs, Scan, Truncate, asks
 from privet.core.unit import Person, Unit, Window, in_buckets, person_column
@@ -286,7 +286,8 @@ def beside_lines(plan: Plan) -> list[str]:
         over, middle = plain_text_of(one.argument.expression), one.argument.middle
         sign = "-" if middle < 0 else "+"
         found.append(
-            f"Reads SUM of {over} as its centred sum {sign} {abs(float(middle)):,.6g} times the count, both released "
+            f"Reads SUM of {over} as its centred sum {sign} {in_full(abs(float(middle)))} times the count, both "
+            f"released "
             f"for the mean anyway: so it errs less than with a noisy sum of its own, and so do the others."
         )
     return found
@@ -440,7 +441,7 @@ def why(plan: Plan) -> str:
 def _aim(plan: Plan, target: Target) -> str:
     told = ", ".join(one.words() for one in reached(plan, target))
     unit = "rho" if plan.spend.epsilon is None else "epsilon"
-    wanted = {f"±{float(one.wanted):,.4g}" for one in reached(plan, target)}
+    wanted = {f"±{in_digits(float(one.wanted), 4)}" for one in reached(plan, target)}
     limit = f"within {wanted.pop()}" if len(wanted) == 1 else "as narrow as asked"
     return (
         f"Each interval at {float(target.confidence):.4g} confidence is {limit} ({told}), for the least {unit} with "

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from privet.core.errors import BadParameter
 from privet.core.given import set_fields
-from privet.core.numbers import float_near, whole
+from privet.core.numbers import float_near, in_digits, in_full, whole
 from privet.core.relation import ColumnRef, Expression
 from privet.display import MOST_ROWS, Figures, draw_grid, draw_text, html_table, printable, written
 from privet.mechanisms import Gaussian, Laplace
@@ -421,8 +421,8 @@ def _line(row: Measurement) -> tuple[str, ...]:
         name, parameter = row.law.parameter
         noise = f"{type(row.law).__name__}({name}={shown(parameter)})"
     if row.deviation is not None:
-        noise += f", deviation {row.deviation:,.4g}"
-    worth = f"{row.value:,.6g}" if isinstance(row.value, float) else str(row.value)
+        noise += f", deviation {in_digits(row.deviation, 4)}"
+    worth = f"{in_full(row.value)}" if isinstance(row.value, float) else str(row.value)
     released = "" if row.released is None else f"{row.released:,}" if type(row.released) is int else str(row.released)
     return ", ".join(names), released, worth, noise, row.what
 

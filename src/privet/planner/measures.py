@@ -19,7 +19,7 @@ from privet.aggregates.aggregate import rows
 from privet.core.errors import InvariantError
 from privet.core.event import Event
 from privet.core.given import check_fields
-from privet.core.numbers import open_probability
+from privet.core.numbers import in_digits, in_full, open_probability
 from privet.core.relation import Call, Expression
 from privet.core.scan import Near, Scan, Sizes, Sum
 from privet.core.schema import Key, Kind
@@ -600,24 +600,29 @@ class QuantileMeasure:
             if aims:
                 side, far = ("smallest", "greatest") if aims > 0 else ("largest", "least")
                 lines.append(
-                    f"Chooses {told['sum']} as a value near the {abs(aims):,.4g}th {side}, from {grid}, by the "
+                    f"Chooses {told['sum']} as a value near the {in_digits(abs(aims), 4)}th {side}, from "
+                    f"{grid}, by the "
                     f"exponential mechanism; its interval reaches from there to the declared bound. Of fewer than "
-                    f"about {abs(aims):,.4g} rows it lies anywhere up to the {far} value that is declared, and says "
+                    f"about {in_digits(abs(aims), 4)} rows it lies anywhere up to the {far} value that is "
+                    f"declared, and says "
                     f"nothing."
                 )
                 continue
             value = (
                 f"Chooses {told['sum']} from {grid}, {told['how']}; whatever the data, 95% of choices are at most "
-                f"{told['ranks_off_95']:,.4g} ranks off."
+                f"{in_digits(told['ranks_off_95'], 4)} ranks off."
             )
             if "interval_ranks_95" not in told:
-                lines.append(f"{value} The ends of its interval are at most {told['interval_ranks']:,.4g} ranks away.")
+                lines.append(
+                    f"{value} The ends of its interval are at most {in_digits(told['interval_ranks'], 4)} ranks away."
+                )
                 continue
             lines.append(
                 f"{value} Its interval, at {told['interval_confidence']:.4g} confidence, is as wide as one of "
                 f"{told['rungs']} public half-widths around it: about "
-                f"{told['interval_ranks']:,.4g} ranks to either side where rows are dense, and 95% of the time "
-                f"less than √2 times what clears {told['interval_ranks_95']:,.4g}."
+                f"{in_digits(told['interval_ranks'], 4)} ranks to either side where rows are dense, and 95% of "
+                f"the time "
+                f"less than √2 times what clears {in_digits(told['interval_ranks_95'], 4)}."
             )
         return lines
 
@@ -632,8 +637,8 @@ class QuantileMeasure:
                 str(told["sum"]),
                 f"exponential mechanism over {told['places']:,} values",
                 "",
-                f"{told['clamped_to'][0]:,.6g} to {told['clamped_to'][1]:,.6g}",
-                f"{told['ranks_off_95'] + abs(told['aims']):,.4g} ranks",
+                f"{in_full(told['clamped_to'][0])} to {in_full(told['clamped_to'][1])}",
+                f"{in_digits(told['ranks_off_95'] + abs(told['aims']), 4)} ranks",
             )
             for told in self.facts(scan)
         ]
@@ -645,11 +650,12 @@ class QuantileMeasure:
 
     def width(self, scan: Scan, column: int) -> str:
         """Return in words how far off a column is."""
-        off = f"at most {self.ranks_off(scan, column, 0.95):,.4g} ranks off"
+        off = f"at most {in_digits(self.ranks_off(scan, column, 0.95), 4)} ranks off"
         told = self._interval_facts(self.slots[column].share, 2**scan.bounding.shift)
         if "interval_ranks_95" not in told:
             return f"{off}; its interval comes with the answer"
-        return f"{off}; its interval about {told['interval_ranks']:,.4g} ranks to either side where rows are dense"
+        ranks = in_digits(told["interval_ranks"], 4)
+        return f"{off}; its interval about {ranks} ranks to either side where rows are dense"
 
     @staticmethod
     def _grid(scan: Scan) -> Sum:
@@ -759,7 +765,7 @@ class ModeMeasure:
         sized = "" if told["options"] else f" (if {_SIZE} are found)"
         return [
             f"Chooses {told['sum']} from {of}, by {law}; 95% of the time what is chosen has at most "
-            f"{told['rows_behind_95']:,.4g} rows fewer than the most frequent{sized}."
+            f"{in_digits(told['rows_behind_95'], 4)} rows fewer than the most frequent{sized}."
         ]
 
     def later_lines(self, scan: Scan) -> list[str]:
@@ -770,11 +776,11 @@ class ModeMeasure:
         """Return the choice as a row of the table of releases."""
         (told,) = self.facts(scan)
         noise = f"{str(told['noise']).lower()}, {told['options'] or 'found'} values"
-        return [(str(told["sum"]), noise, "", "", f"{told['rows_behind_95']:,.4g} rows behind")]
+        return [(str(told["sum"]), noise, "", "", f"{in_digits(told['rows_behind_95'], 4)} rows behind")]
 
     def width(self, scan: Scan, column: int) -> str:
         """Return in words how far off a column is."""
-        return f"chosen; at most {self.facts(scan)[0]['rows_behind_95']:,.4g} rows behind the most frequent"
+        return f"chosen; at most {in_digits(self.facts(scan)[0]['rows_behind_95'], 4)} rows behind the most frequent"
 
 
 @dataclass(frozen=True)
@@ -865,7 +871,8 @@ class BoundsMeasure:
         return [
             f"Counts rows in {len(scan.keys[-1].values or ()):,} public ranges of "
             f"{text(_ranged(scan.keys[-1].expression))}, zero and powers of two of either sign; those with a "
-            f"noisy count above {self.threshold(scan):,.4g} make the range that is shown. A range without rows is "
+            f"noisy count above {in_digits(self.threshold(scan), 4)} make the range that is shown. A range "
+            f"without rows is "
             f"among them with probability {float(FALSE):g} at most."
         ]
 
@@ -875,7 +882,9 @@ class BoundsMeasure:
 
     def width(self, scan: Scan, column: int) -> str:
         """Return in words how far off a column is."""
-        return f"a power of two; what fewer than about {2 * self.threshold(scan):,.4g} rows hold may lie outside"
+        return (
+            f"a power of two; what fewer than about {in_digits(2 * self.threshold(scan), 4)} rows hold may lie outside"
+        )
 
 
 @wired("SizeMeasure", "sensitivity", "mechanism", "people")
@@ -977,7 +986,8 @@ class SizeMeasure:
         lines = _noise_lines(self.facts(scan))
         if self.people is not None:
             lines.append(
-                f"From these numbers alone, chooses the contribution limit C that about {float(self.people):,.3g} "
+                f"From these numbers alone, chooses the contribution limit C that about "
+                f"{in_digits(float(self.people), 3)} "
                 f"people exceed, where noise and loss are least together; C is part of the answer."
             )
         return lines
@@ -1146,7 +1156,9 @@ def _noise_rows(facts: list[dict[str, Any]]) -> list[tuple[str, ...]]:
             str(told["sum"]),
             f"{told['noise']}, standard deviation {shown_amount(told['standard_deviation'])}",
             f"{shown_amount(told['sensitivity'])} ({told['norm']})",
-            "" if told["clamped_to"] is None else f"{told['clamped_to'][0]:,.6g} to {told['clamped_to'][1]:,.6g}",
+            ""
+            if told["clamped_to"] is None
+            else f"{in_full(told['clamped_to'][0])} to {in_full(told['clamped_to'][1])}",
             f"±{shown_error(told['half_width_95'])}",
         )
         for told in facts

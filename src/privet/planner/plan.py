@@ -22,7 +22,7 @@ from privet.core.errors import BadParameter, InvariantError
 from privet.core.estimate import Covers
 from privet.core.event import Composed, Event
 from privet.core.given import check_fields, read
-from privet.core.numbers import whole
+from privet.core.numbers import in_digits, whole
 from privet.core.relation import Expression
 from privet.core.scan import GroupKey, Scan
 from privet.core.schema import Kind
@@ -70,7 +70,9 @@ class Limit:
     relative: bool = False
 
     def __str__(self) -> str:
-        return f"±{float(self.amount * 100):,.4g}%" if self.relative else f"±{float(self.amount):,.4g}"
+        return (
+            f"±{in_digits(float(self.amount * 100), 4)}%" if self.relative else f"±{in_digits(float(self.amount), 4)}"
+        )
 
 
 @dataclass(frozen=True)

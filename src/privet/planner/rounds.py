@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Self
 from privet.aggregates import Ranked
 from privet.core.errors import InvariantError, RequestError, Unsupported
 from privet.core.event import Composed
-from privet.core.numbers import Number, read_amount
+from privet.core.numbers import Number, in_digits, read_amount
 from privet.core.relation import tables_of
 from privet.core.schema import Contribution, Schema
 from privet.core.wire import canonical
@@ -137,7 +137,7 @@ def check_reachable(plan: Plan, target: Target) -> None:
         if narrowest > wanted * (1 + 1e-9):
             most = f"{name} {float(amount_of(plan.spend)):.4g}"
             raise RequestError(
-                f"{column} cannot reach {limit}: at {most} the best possible half-width is ±{narrowest:,.4g}. "
+                f"{column} cannot reach {limit}: at {most} the best possible half-width is ±{in_digits(narrowest, 4)}. "
                 f"Increase at_most, or ask for a wider interval."
             )
 
@@ -186,8 +186,10 @@ def explain_rounds(plan: Plan) -> str:
         for place, (measure, told) in enumerate(zip(one.measures, one.measure.facts(one.scan), strict=False)):
             unit = float(measure.sum.step) ** measure.sum.power
             lines.append(
-                f"Adds {told['noise']} noise to {told['sum']}, of standard deviation {told['standard_deviation']:,.4g} "
-                f"in the first round and {plan.law((index, place)).deviation * unit:,.4g} once all are averaged."
+                f"Adds {told['noise']} noise to {told['sum']}, of standard deviation "
+                f"{in_digits(told['standard_deviation'], 4)} "
+                f"in the first round and {in_digits(plan.law((index, place)).deviation * unit, 4)} once all are "
+                f"averaged."
             )
     lines += [line for one, measure in quantile_passes(plan.passes[-size:]) for line in measure.lines(one.scan)]
     lines += [*beside_lines(plan), *presence_lines(plan)]

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from privet.aggregates import Mode, Ranked, Span
 from privet.aggregates.aggregate import rows
 from privet.core.errors import InvariantError, Unsupported
+from privet.core.numbers import in_digits
 from privet.core.relation import Call, ColumnRef, Expression
 from privet.core.scan import Bounding, GroupKey, Largest, Once, Scan, Sum, Truncate
 from privet.core.schema import ColumnFacts as Facts
@@ -124,7 +125,8 @@ def presence_notes(plan: Plan) -> list[str]:
         return []
     least = max(least_rows(plan, one.places[-1]) for one in asked)
     return [
-        f"MIN and MAX are NULL where the noisy count of their rows is at most {least:,.4g}; this is the case for a "
+        f"MIN and MAX are NULL where the noisy count of their rows is at most {in_digits(least, 4)}; this is "
+        f"the case for a "
         f"group without rows at least {EMPTY * 1000:g} times in 1,000."
     ]
 
@@ -474,7 +476,8 @@ def _about_ends(plan: Plan) -> list[str]:
     if not aims:
         return []
     return [
-        f"The least and the greatest are values about {max(aims):,.4g} ranks inside; the true ones lie between them "
+        f"The least and the greatest are values about {in_digits(max(aims), 4)} ranks inside; the true ones lie "
+        f"between them "
         f"and the declared bound. Of fewer rows they lie anywhere up to the far bound and carry no information."
     ]
 

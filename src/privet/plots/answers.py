@@ -12,6 +12,7 @@ from itertools import cycle
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from privet.core.errors import RequestError
+from privet.core.numbers import in_full
 from privet.display import ShownSeries, is_moments, shown_estimate
 
 from .canvas import COLOURS, Path, Theme, canvas, finish, panels, read_theme
@@ -124,7 +125,7 @@ def _bin(low: Any, high: Any) -> str:
         return "NULL"
     if isinstance(low, int) and float(high).is_integer():
         return f"{low:,}" if high == low + 1 else f"{low:,} to {int(high) - 1:,}"
-    return f"{low:,.6g} to {high:,.6g}"
+    return f"{in_full(low)} to {in_full(high)}"
 
 
 class _Labels:

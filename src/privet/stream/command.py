@@ -21,7 +21,15 @@ from privet.config.sessions import existing_ledger, ledger_at
 from privet.core.errors import BadParameter, LedgerError, RequestError
 from privet.core.estimate import Estimate
 from privet.core.given import read_place
-from privet.core.numbers import open_probability, read_rational, whole, written_decimal, written_ratio, written_whole
+from privet.core.numbers import (
+    in_full,
+    open_probability,
+    read_rational,
+    whole,
+    written_decimal,
+    written_ratio,
+    written_whole,
+)
 from privet.core.ports import LedgerAdmin
 
 from .arrivals import Arrival, StepClock
@@ -321,7 +329,7 @@ def _print(step: int, answer: StreamAnswer, as_json: bool) -> None:
 
 
 def _words(one: Estimate) -> str:
-    return f"{one.value:,.6g} [{one.low:,.6g}, {one.high:,.6g}] ({one.confidence:.0%}: {one.covers})"
+    return f"{in_full(one.value)} [{in_full(one.low)}, {in_full(one.high)}] ({one.confidence:.0%}: {one.covers})"
 
 
 @command.group("w-event")

@@ -12,8 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privet.core.errors import BadParameter
+from privet.core.estimate import Estimate
 from privet.core.numbers import (
     failure_probability,
+    in_digits,
+    in_full,
     nonnegative,
     open_probability,
     positive,
@@ -207,3 +210,29 @@ def test_a_whole_number_keeps_to_its_range() -> None:
     for value in (1, 10):
         with pytest.raises(BadParameter, match="at least 2 and at most 9"):
             whole(value, "n", least=2, most=9)
+
+
+@pytest.mark.parametrize(
+    ("number", "four", "full"),
+    [
+        (0, "0", "0"),
+        (0.00001234567, "0.00001235", "0.0000123457"),
+        (1 / 3, "0.3333", "0.333333"),
+        (999.96, "1,000", "999.96"),
+        (12345.6, "12,350", "12,345.6"),
+        (-1234567.2, "-1,235,000", "-1,234,567"),
+        (3e20, "3e+20", "3e+20"),
+        (float("inf"), "inf", "inf"),
+        (float("nan"), "nan", "nan"),
+    ],
+)
+def test_numbers_are_written_as_people_write_them(number: float, four: str, full: str) -> None:
+    assert in_digits(number, 4) == four
+    assert in_full(number) == full
+
+
+def test_an_estimate_shows_its_whole_part_in_full() -> None:
+    found = Estimate(
+        value=1234567.2, low=1234000.0, high=1235134.4, confidence=0.95, standard_error=290.0, covers="noise"
+    )
+    assert str(found) == "1,234,567 [1,234,000, 1,235,134] (95%: noise)"

@@ -24,7 +24,7 @@ from starlette.routing import Route
 import privet
 from privet.core.budget import Approximate, Budget, Zcdp
 from privet.core.errors import InvariantError, NotFound, PrivetError, bare
-from privet.core.numbers import written_ratio
+from privet.core.numbers import in_digits, written_ratio
 from privet.display import charge_words, percent, printable, round_down, shown_amount
 from privet.server.http_call import ApiRoute, HttpCall, ServerState, _answer, _identify
 
@@ -161,7 +161,7 @@ def shown(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:,.4g}"
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{in_digits(value, 4)}"
     return str(value)
 
 
