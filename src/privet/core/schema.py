@@ -354,7 +354,7 @@ class Schema:
 
     `rows` is how many rows there are at most. `units` is the declared number of units, public under change-one: where
     each row is a unit, it is the number of rows, which then needs no noise. `key` is a column in which no value comes
-    twice: a join on it finds one row. `link` is the link that was followed to find the unit (`core.links.followed`).
+    twice: a join on it finds one row. `link` is the link that was followed to find the unit (`followed`).
     `contents` are the rows of a public table, where a session can read them; no private table has any. `most_rows` is
     the most rows that one unit is declared to have: intervals that cover bounding do so up to it.
     """
