@@ -16,7 +16,7 @@ from privet.planner.accuracy import Accuracy
 
 from .core.errors import BadParameter, RequestError, UnknownName, Unsupported
 from .core.estimate import Covers, Estimate
-from .core.given import choice, optional_package
+from .core.given import choice, optional_package, truth
 from .core.numbers import Number, float_near, positive
 from .display import (
     MARKS,
@@ -418,8 +418,7 @@ class Answer:
             >>> answer.pivot("ward", "sex", "n", totals=True)["total"].values  # doctest: +SKIP
             (812, 1204, 2016)
         """
-        if type(totals) is not bool:
-            raise BadParameter("totals", totals, "True or False")
+        totals = truth(totals, "totals")
         down, across, cells = (
             self._named(name, parameter)
             for parameter, name in (("index", index), ("columns", columns), ("values", values))

@@ -19,7 +19,7 @@ from .answer import Answer
 from .core.budget import Approximate, Budget, Pure, Zcdp
 from .core.errors import BadParameter, BudgetExceeded, PrivetError, UnknownName, raise_alone
 from .core.estimate import COVERS, Covers
-from .core.given import check_cases, choice, function, given_name, is_a, listed
+from .core.given import check_cases, choice, function, given_name, is_a, listed, truth
 from .core.numbers import Number, float_near, open_probability
 from .core.ports import Engine, Ledger, LedgerAdmin, Left, OpensTables
 from .core.schema import Contribution, Table
@@ -756,9 +756,7 @@ class Session:
             >>> ages.quantile(0.5).low <= ages.quantile(0.5).value <= ages.quantile(0.5).high
             True
         """
-        for name, given in (("nonnegative", nonnegative), ("whole", whole)):
-            if type(given) is not bool:
-                raise BadParameter(name, given, "True or False")
+        nonnegative, whole = truth(nonnegative, "nonnegative"), truth(whole, "whole")
         cost = {"epsilon": epsilon, "rho": rho, "bound": bound, "contribution": contribution}
         with self._executor.pace.asking():
             plan = self.plan_ranges(table, column, bins=bins, **cost)  # type: ignore[arg-type]
@@ -839,8 +837,7 @@ class Session:
             >>> table["n"].low[-1] <= table["n"].values[-1] <= table["n"].high[-1]
             True
         """
-        if type(nonnegative) is not bool:
-            raise BadParameter("nonnegative", nonnegative, "True or False")
+        nonnegative = truth(nonnegative, "nonnegative")
         with self._executor.pace.asking():
             plan = self.plan_running(
                 table, by, of=of, groups=groups, epsilon=epsilon, rho=rho, bound=bound, contribution=contribution

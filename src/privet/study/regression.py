@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from typing import Literal as Choice
 
 from privet.core.errors import BadParameter, RequestError
-from privet.core.given import is_a
+from privet.core.given import is_a, truth
 from privet.core.numbers import Number, open_probability, rational
 from privet.core.relation import Call, Expression, Literal
 from privet.core.schema import Schema
@@ -108,8 +108,7 @@ def plan_regression(
     """Return the plan of a regression. It reads no data."""
     if not isinstance(frame, Frame) or frame._keys:
         raise BadParameter("table", type(frame).__name__, "a table of this session, before group_by")
-    if type(intervals) is not bool:
-        raise BadParameter("intervals", intervals, "True or False")
+    intervals = truth(intervals, "intervals")
     asked = read_formula(formula)
     spend = spend_of(catalog.budget, options)
     limit = _read_norm(norm, pure=not spend.delta and spend.rho is None)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from privet.core.errors import BadParameter, RequestError, UnknownName
 from privet.core.estimate import Estimate
-from privet.core.given import optional_package
+from privet.core.given import optional_package, truth
 from privet.core.numbers import Number, open_probability, rational
 from privet.display import Figures, cost_words, draw_facts, draw_grid, html_facts, html_table, shown_amount, written
 from privet.inference.finding import shown_p_value
@@ -347,8 +347,7 @@ class Regression:
         Args:
             scaled: whether columns are scaled to equal variance first; else each is from -1 to 1 within its bounds.
         """
-        if type(scaled) is not bool:
-            raise BadParameter("scaled", scaled, "True or False")
+        scaled = truth(scaled, "scaled")
         found, names = self._covariances()
         seed = int(hashlib.sha256(self.digest.encode()).hexdigest()[:16], 16)
         several = components_of(found, confidence=self.confidence, seed=seed, scaled=scaled)
