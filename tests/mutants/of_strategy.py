@@ -127,6 +127,18 @@ MUTANTS: list[Mutant] = [
         ("not rising(known)", "False"),
     ),
     *of("strategy.reconstruction:workload_of_spans", ORDERED, ("[span]", "[(span[0], span[0])]")),
+    *of("strategy.residuals:marginal_from", ORDERED, ("sizes[axis] == 1", "sizes[axis] == 0")),
+    *of(
+        "results.released_counts:Marginals.difference",
+        ORDERED,
+        ("self.measure.shift or inner[0] > inner[1]", "False"),
+        ("min(max(float(found.plain[0]), low), high)", "float(found.plain[0])"),
+    ),
+    *of(
+        "strategy.centred_bases:_basis",
+        BASES,
+        ("BITS if n <= _SMALL else _SHORT if n <= _MIDDLING else _SHORTEST", "BITS"),
+    ),
     *of("strategy.residuals:ResidualStrategy._unit", BASES, ("basis.largest", "1")),
     *of(
         "strategy.residuals:ResidualStrategy._product",

@@ -12,8 +12,9 @@ import pyarrow as pa
 import pytest
 
 import privet
+from privet import strategy
 from privet.core.errors import RequestError
-from privet.planner.many_counts import marginal_workload, spans_workload
+from privet.planner.many_counts import _best_along, marginal_workload, spans_workload
 
 WARDS = ("heart", "lung", "eye")
 DAYS = [datetime.date(2025, 3, 1) + datetime.timedelta(days=place) for place in range(9)]
@@ -130,6 +131,15 @@ def test_one_table_is_measured_by_a_product_where_that_errs_less() -> None:
     assert " x " in one.counts.measure.strategy.name
 
 
+@pytest.mark.parametrize("kind", ["ranges", "prefixes"])
+def test_many_values_of_one_table_are_measured_in_closed_form_as_well_as_by_an_optimum(kind: Any) -> None:
+    workload = spans_workload(kind, 300, False)
+    found = _best_along(workload)
+    assert found.name.startswith("root of")
+    assert found.rmse(workload) < 1.003 * strategy.optimize(workload, measure="gaussian").strategy.rmse(workload)
+    assert _best_along(spans_workload(kind, 300, True)).name == "optimal for Gaussian noise"
+
+
 def test_each_table_counts_as_much_as_it_has_cells() -> None:
     ranges = spans_workload("ranges", 8, False)
     workload = marginal_workload((3, 8), ((0,), (0, 1)), (1.0, 2.0), {1: ranges})
@@ -204,3 +214,41 @@ def test_the_number_of_rows_that_is_public_is_used() -> None:
     assert whole.standard_error == pytest.approx(0, abs=1e-6)
     part, rest = found.count({"age": (0, 19)}), found.difference({}, {"age": (0, 19)})
     assert rest.standard_error == pytest.approx(part.standard_error, rel=1e-6)
+
+
+@pytest.mark.parametrize("names", [["one"], ["one", "ward"], ["one", "two", "ward"]])
+@pytest.mark.parametrize("family", list(SESSIONS))
+def test_columns_of_one_value_are_counted_by_that_value_or_a_range_of_it(family: str, names: list[str]) -> None:
+    price, budget = SESSIONS[family]
+    rows = [{"one": 5, "two": 7, "ward": WARDS[place % 3]} for place in range(30)]
+    columns = {"one": privet.integer(5, 5), "two": privet.integer(7, 7), "ward": privet.category(WARDS)}
+    table = privet.Table(pa.Table.from_pylist(rows), unit=privet.Rows(), columns=columns)
+    session = privet.Session({"visits": table}, budget=budget)
+    ways = min(2, len(names))
+    for ordered in (None, {"one": "ranges"}):
+        found: Any = session.marginals("visits", names, ways=ways, ordered=ordered, **price)  # type: ignore[arg-type]
+        assert list(found.counts("one")["n"].values) == pytest.approx([30], abs=1)
+        for place in (5, (5, 5), (None, 9)):
+            assert found.count({"one": place}).value == pytest.approx(30, abs=1)
+        assert found.difference({"one": 5}, {}).value == pytest.approx(0, abs=1)
+        if ways == 2:
+            assert found.count({"one": (5, None), "ward": "eye"}).value == pytest.approx(10, abs=1)
+        assert found.to_dict()["n"]
+
+
+@pytest.mark.parametrize("unit", [privet.Rows(), privet.Person("person")], ids=["rows", "people"])
+@pytest.mark.parametrize("names", [["ward", "age"], ["ward", "age", "sex"]])
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("rho", [10**6, 0.001])
+def test_a_difference_is_inside_of_its_interval(unit: Any, names: list[str], whole: bool, rho: float) -> None:
+    few = {"contribution": privet.Contribution(groups=4, rows=2)} if unit != privet.Rows() else {}
+    session = opened(privet.Zcdp(rho=10**7), unit=unit, **few)
+    found = session.marginals("visits", names, ordered={"age": "ranges"}, rho=rho, nonnegative=True, whole=whole)
+    for low in range(0, 40, 3):
+        for one, other in ((low, 39), (0, low)), ((low, low), (0, low)), ((low, low), (low, low)):
+            more = found.difference({"age": one}, {"age": other, "ward": "eye"})
+            assert more.low <= more.value <= more.high
+            if whole:
+                assert all(float(end).is_integer() for end in (more.low, more.value, more.high))
+    same = found.difference({"age": 3}, {"age": (3, 3)})
+    assert (same.low, same.value, same.high, same.standard_error) == (0, 0, 0, 0)

@@ -281,14 +281,24 @@ class Marginals(ReleasedCounts):
                     f"them: {measured}"
                 )
             )
-        value = float(found.plain[0])
-        return self._estimate_of(found, float(round(value)) if self.whole else value, level)
+        low, high = float(found.low[0]), float(found.high[0])
+        value = min(max(float(found.plain[0]), low), high)
+        if self.whole:
+            # weighted rows of people are not whole, and neither is their difference: its interval is rounded outwards
+            inner = math.ceil(low - 1e-9), math.floor(high + 1e-9)
+            outer = math.floor(low + 1e-9), math.ceil(high - 1e-9)
+            low, high = map(float, outer if self.measure.shift or inner[0] > inner[1] else inner)
+            value = min(max(float(round(value)), low), high)
+        return self._estimate_of(found, value, level, ends=(low, high))
 
-    def _estimate_of(self, found: Answers, value: float, level: float) -> Estimate:
+    def _estimate_of(
+        self, found: Answers, value: float, level: float, ends: tuple[float, float] | None = None
+    ) -> Estimate:
+        low, high = (float(found.low[0]), float(found.high[0])) if ends is None else ends
         return Estimate(
             value=value,
-            low=float(found.low[0]),
-            high=float(found.high[0]),
+            low=low,
+            high=high,
             confidence=level,
             standard_error=float(found.deviations[0]),
             covers="the noise, not what bounding removes" if self.may_be_low else "the noise",

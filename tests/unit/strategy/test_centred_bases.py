@@ -267,3 +267,14 @@ def test_a_strategy_without_bases_is_described_as_before_there_were_any() -> Non
 def test_a_basis_is_made_once_for_each_kind_and_size() -> None:
     assert centred_basis(strategy.all_ranges(30)) is centred_basis(strategy.all_ranges(30))
     assert centred_basis(strategy.all_ranges(30)).digest != centred_basis(strategy.prefixes(30)).digest
+
+
+@pytest.mark.parametrize(("cells", "bits"), [(200, 16), (300, 12)])
+def test_large_bases_are_rounded_above_what_machines_differ_by(cells: int, bits: int) -> None:
+    workload = strategy.prefixes(cells)
+    basis = centred_basis(workload)
+    assert basis.largest == pytest.approx(4**bits, rel=5e-3)
+    centring = np.eye(cells) - 1 / cells
+    gram = workload.gram()
+    reached = float(np.trace(gram @ basis.inner)) * basis.largest
+    assert reached <= solve_gaussian(centring @ gram @ centring, iterations=100, tolerance=1e-4).bound * (1 + 2e-3)
