@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import re
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -62,7 +64,14 @@ def counting_options(counting: Callable[..., Any]) -> Callable[..., Any]:
     metavar="A=ranges",
     help="Plan for ranges, or prefixes, of a column of numbers or dates.",
 )
-@click.option("--show", multiple=True, metavar="A,B", help="Show the counts by these columns; all tables if left out.")
+@click.option("--show", multiple=True, metavar="A,B", help="Show the counts by these columns.")
+@click.option(
+    "--count",
+    "spans",
+    multiple=True,
+    metavar="A=1,B=18..64",
+    help="Show one count: of a value, or of a range with both ends, 18..64 or 65.., for each of some columns.",
+)
 @counting_options
 def command(
     table: str,
@@ -72,6 +81,7 @@ def command(
     weights: tuple[str, ...],
     ordered: tuple[str, ...],
     show: tuple[str, ...],
+    spans: tuple[str, ...],
     cost: dict[str, Any],
     nonnegative: bool,
     whole: bool,
@@ -85,7 +95,8 @@ def command(
 ) -> None:
     """Count a table by every set of some columns, for one charge and with the least error. Again, it is free.
 
-    TABLE is a table or a view, and COLUMNS are columns of it whose values are declared.
+    TABLE is a table or a view, and COLUMNS are columns of it whose values are declared. All tables are shown where
+    neither --show nor --count says what to show.
 
     \b
     Example:
@@ -93,6 +104,7 @@ def command(
       privet marginals visits ward sex age_group --epsilon 1 --show ward,sex --show ward
       privet marginals visits ward sex --subset ward,sex --subset ward --weight ward=5 --plan
       privet marginals visits ward sex age --ordered age=ranges --plan
+      privet marginals visits ward age --ordered age=ranges --epsilon 1 --count ward=heart,age=18..64
     """
     asked: dict[str, Any] = {"ways": ways, "weights": _read_weights(weights), "ordered": _read_ordered(ordered), **cost}
     if subsets:
@@ -100,10 +112,17 @@ def command(
 
     level = 0.95 if confidence is None else confidence
     sets: list[list[str]] = []
+    drawn: list[str] = []
 
     def shown(found: Marginals) -> list[CountTable]:
-        sets[:] = [_names(one) for one in show] or [list(one) for one in found.asked]
-        return [found.counts(*one, confidence=level) for one in sets]
+        counted = [_counted(found, spans, level)] if spans else []
+        several = [_names(one) for one in show]
+        if not several and not spans:
+            several = [list(one) for one in found.asked]
+        tables = [*counted, *(found.counts(*one, confidence=level) for one in several)]
+        sets[:] = [[one.name for one in table.series if not one.noisy] for table in tables]
+        drawn[:] = (several or [list(found.asked[0])])[0][:2]
+        return tables
 
     def run(session: Session) -> Marginals:
         from privet.execution.counting import rehearsed_marginals
@@ -111,7 +130,7 @@ def command(
         rehearsed = rehearsed_marginals(session.plan_marginals(table, list(columns), **asked))
         shown(rehearsed)
         if plot is not None:
-            check_place(plot, rehearsed.plot(*sets[0][:2]))
+            check_place(plot, rehearsed.plot(*drawn))
         return session.marginals(table, list(columns), **asked, nonnegative=nonnegative, whole=whole, key=key)
 
     def planned(session: Session) -> tuple[Any, Plan]:
@@ -124,7 +143,7 @@ def command(
     found, told = done
     tables = shown(found)
     if plot is not None:
-        found.plot(*sets[0][:2], path=plot)
+        found.plot(*drawn, path=plot)
     print_tables(found, tables, sets, told, as_json=as_json)
 
 
@@ -162,6 +181,87 @@ def _read_ordered(written: tuple[str, ...]) -> dict[str, str] | None:
             raise BadParameter("ordered", one, "said once for each column")
         found[name.strip()] = kind.strip()
     return found or None
+
+
+def _counted(found: Marginals, asked: tuple[str, ...], level: Any) -> CountTable:
+    """Return a table of single counts, with a column for each that any of them names."""
+    from privet.answer import Series
+    from privet.results.released_counts import ALL, COUNT, CountTable
+
+    several = [_read_count(one, found) for one in asked]
+    counts = [found.count(rows, confidence=level) for rows, _ in several]
+    names = [name for name in found.names if any(name in rows for rows, _ in several)]
+    keys = [Series(name, tuple(words.get(name, ALL) for _, words in several)) for name in names]
+    name = COUNT
+    while name in names:
+        name += "_"
+    kind: Any = int if found.whole else float
+    series = Series(
+        name,
+        tuple(kind(one.value) for one in counts),
+        tuple(kind(one.low) for one in counts),
+        tuple(kind(one.high) for one in counts),
+        tuple(one.standard_error for one in counts),
+        may_be_low=found.may_be_low,
+    )
+    plain = found.counts(confidence=level)
+    return CountTable((*keys, series), plain.confidence, plain.notes)
+
+
+def _read_count(asked: str, found: Marginals) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the values and ranges of a count by column, and how these are written in a table."""
+    from privet.core.errors import BadParameter
+
+    rows: dict[str, Any] = {}
+    words: dict[str, str] = {}
+    if not asked.strip():
+        return rows, words
+    # declared values may have commas in them: only one with a column and = after it ends a value
+    columns = "|".join(map(re.escape, sorted(found.names, key=len, reverse=True)))
+    for part in re.split(rf",(?=\s*(?:{columns})\s*=)", asked):
+        matched = re.fullmatch(rf"\s*({columns}|[^=]*?)\s*=\s*(.*?)\s*", part, re.DOTALL)
+        name, text = matched.groups() if matched else ("", "")
+        if not name or not text:
+            raise BadParameter("count", asked, "column=value or column=low..high, with commas between")
+        if name in rows:
+            raise BadParameter("count", asked, "said once for each column")
+        rows[name], words[name] = _read_place(name, text, found)
+    return rows, words
+
+
+def _read_place(name: str, text: str, found: Marginals) -> tuple[Any, str]:
+    """Return a declared value of a column, or a range of them, and how it is written."""
+    from privet.core.errors import BadParameter, UnknownName
+
+    if name not in found.names:
+        raise UnknownName("column", name, found.names)
+    values = found.values[found.names.index(name)]
+    known = {"NULL" if value is None else str(value): value for value in reversed(values)}
+    known |= {str(value).lower(): value for value in values if isinstance(value, bool)}
+    if text in known:
+        return known[text], text
+    low, sign, high = (one.strip() for one in text.partition(".."))
+    if not sign:
+        raise BadParameter("count", text, f"a declared value of {name}, or a range of them such as low..high")
+    ends = tuple(None if not end else read_end(end) for end in (low, high))
+    if any(end is None and written for end, written in zip(ends, (low, high), strict=True)):
+        allowed = f"a declared value of {name}, or a range of numbers or dates, such as 18..64 or 2025-01-31.."
+        raise BadParameter("count", text, allowed)
+    return ends, f"{low or 'least'} to {high or 'largest'}"
+
+
+def read_end(written: str) -> Any:
+    """Return an end of a range as it is written, a number or a date; None for anything else."""
+    from privet.core.numbers import written_decimal, written_whole
+
+    whole = written_whole(written)
+    value = whole if whole is not None else written_decimal(written)
+    if value is not None:
+        return value
+    try:
+        return datetime.date.fromisoformat(written)
+    except ValueError:
+        return None
 
 
 def print_tables(

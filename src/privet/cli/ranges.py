@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from .marginals import counting_options, print_tables
+from .marginals import counting_options, print_tables, read_end
 from .one_charge import check_place, run_charged
 from .screen import counting_number, number
 
@@ -134,16 +133,11 @@ def _quantiles(found: Ranges, shares: tuple[Any, ...], level: Any) -> Any:
 def _end(text: str, span: str) -> Any:
     """Return an end of a range: a number, a date, or None where nothing is written."""
     from privet.core.errors import BadParameter
-    from privet.core.numbers import written_decimal, written_whole
 
     written = text.strip()
     if not written:
         return None
-    whole = written_whole(written)
-    value = whole if whole is not None else written_decimal(written)
+    value = read_end(written)
     if value is None:
-        try:
-            value = datetime.date.fromisoformat(written)  # type: ignore[assignment]
-        except ValueError:
-            raise BadParameter("range", span, "numbers, or dates such as 2025-01-31, with a comma between") from None
+        raise BadParameter("range", span, "numbers, or dates such as 2025-01-31, with a comma between")
     return value

@@ -347,6 +347,34 @@ def test_marginals_are_planned_charged_once_shown_and_drawn(folder: Path) -> Non
         assert run(*arguments, *wrong).exit_code == 2
 
 
+def test_counts_of_ranges_beside_others_are_shown_for_free(folder: Path) -> None:
+    asked = ("marginals", "visits", "ward", "age", "--ordered", "age=ranges", "--epsilon", "0.4", "--analyst", "ana")
+    counts = ("ward=heart,age=18..64", "age=65..", " age = ..17 , ward = lung ", "age=12.5..90", "age=30", "")
+    told = [one for count in counts for one in ("--count", count)]
+    first = json.loads(run(*asked, "--json", "--whole", "--nonnegative", *told).stdout)
+    assert first["charged"]
+    (table,) = first["tables"]
+    assert table["columns"] == ["ward", "age"]
+    assert [(row["ward"], row["age"]) for row in table["rows"]] == [
+        ("heart", "18 to 64"),
+        ("(all)", "65 to largest"),
+        ("lung", "least to 17"),
+        ("(all)", "12.5 to 90"),
+        ("(all)", "30"),
+        ("(all)", "(all)"),
+    ]
+    for row in table["rows"]:
+        assert type(row["n"]) is type(row["n_low"]) is int
+        assert 0 <= row["n_low"] <= row["n"] <= row["n_high"]
+    again = json.loads(run(*asked, "--json", "--count", "age=18..64", "--show", "ward").stdout)
+    assert not again["charged"]
+    assert [one["columns"] for one in again["tables"]] == [["age"], ["ward"]]
+    assert "18 to 64" in (shown := run(*asked, "--count", "age=18..64", "--plot", "n.png")).stdout
+    assert "it was answered before" in shown.stdout
+    assert "Each interval covers" in " ".join(shown.stdout.split())
+    assert (folder / "n.png").stat().st_size > 1000
+
+
 def test_ranges_are_planned_charged_once_shown_and_drawn(folder: Path) -> None:
     arguments = ("ranges", "visits", "age", "--epsilon", "0.4", "--analyst", "ana")
     planned = json.loads(run(*arguments, "--plan", "--json").stdout)
