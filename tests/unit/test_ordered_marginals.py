@@ -107,7 +107,11 @@ def test_dates_are_ordered_too_and_bins_by_where_they_start() -> None:
     some: dict[str, Any] = {"ward": "eye", "day": (DAYS[2], DAYS[5])}
     assert found.count(some).value == pytest.approx(truth(**some), abs=1)
     bins = session.marginals("visits", ["ward", privet.col("age").bin(10)], rho=10**6)
-    assert bins.count({bins.names[1]: (10, 29)}).value == pytest.approx(truth(age=(10, 29)), abs=1)
+    for ends in ((10, 29), (10, 20)):
+        assert bins.count({bins.names[1]: ends}).value == pytest.approx(truth(age=(10, 29)), abs=1)
+    for cut in ((12, 29), (10, 25), (None, 28), (11, None), (-5, 29)):
+        with pytest.raises(RequestError, match="and count whole"):
+            bins.count({bins.names[1]: cut})
 
 
 def test_planned_ranges_err_less_than_those_of_single_values() -> None:

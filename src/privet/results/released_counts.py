@@ -212,7 +212,8 @@ class Marginals(ReleasedCounts):
         """Return how many rows have some values, or lie in ranges of a column whose values are numbers or dates.
 
         A range is a pair of ends, both included; None stands for the least or the largest value that is declared, so
-        that (None, 17) is a prefix. Of bins, the values are those that tables show: where each bin starts.
+        that (None, 17) is a prefix. Of bins, the values are those that tables show: where each bin starts. A range of
+        bins has whole bins: (20, 40) of tens is all from 20 to 49, and so is (20, 49); an end inside a bin is refused.
 
         Args:
             rows: a declared value or a range for some of the columns that were measured together; none for all rows.
@@ -330,6 +331,11 @@ class Marginals(ReleasedCounts):
         if len(ends) != 2:
             raise BadParameter(parameter, ends, allowed)
         low, high = (None if end is None else _end(end, known[0], parameter, allowed) for end in ends)
+        if _cuts(known, low, high):
+            shown = f"{known[0]}, {known[1]} ... {known[-1]}"
+            raise BadParameter(
+                parameter, ends, f"a pair of values of {name}, which are {shown}, and count whole; None for no end"
+            )
         inside = [
             place
             for place, value in enumerate(known)
@@ -400,6 +406,18 @@ class Marginals(ReleasedCounts):
         tables = "; ".join(", ".join(one) or "all rows" for one in self.asked)
         use = f"Use .counts('{self.names[0]}'), .to_pandas(), .plot()."
         return [self._facts(), f"Counts by any part of: {tables}. {use}"]
+
+
+def _cuts(values: Sequence[Any], low: Any, high: Any) -> bool:
+    """Return whether an end of a range lies between neighbours that leave room, as where bins start does.
+
+    What is just below the next value ends a bin of whole numbers or days: 29 that from 20, where the next starts at 30.
+    """
+    unit = datetime.timedelta(days=1) if isinstance(values[0], datetime.date) else 1
+    if len(values) < 2 or all(after - before <= unit for before, after in pairwise(values)):
+        return False
+    lasts = {after - unit for after in values[1:]} | {values[-1] + (values[-1] - values[-2]) - unit}
+    return (low is not None and low not in values) or (high is not None and high not in {*values, *lasts})
 
 
 def rising(values: Sequence[Key]) -> bool:
