@@ -91,9 +91,10 @@ _OF_SUMS = {
 
 INSIDE = {
     "Plan": {
-        "across", "at_limits", "bias", "law", "limits", "measure_at", "noise_within", "notes", "released_notes",
-        "weights", "without_rows",
+        "across", "at_limits", "bias", "is_weighted", "law", "limits", "measure_at", "noise_within", "notes",
+        "released_notes", "weights", "without_rows",
     },
+    "Query": {"facts_known"},
     "TableDescription": {"draw"},
     **{name: {"over"} for name in ("Postgres", "Spark")},
     **{name: {"rows"} for name in ("DeltaTable", "IcebergTable")},
@@ -108,8 +109,8 @@ INSIDE = {
     **dict.fromkeys(("RunningSums", "TreeSums", "RootSums"), _OF_SUMS),
     "BufferedSums": {*_OF_SUMS, "measure"},
 }  # fmt: skip
-"""Methods by which results and releases ask a plan about its own parts, the command line has one drawn, and a stream
-goes on from its state; what a session asks a hypothesis, or of a server: no caller has such parts to pass."""
+"""Methods by which results and releases ask a plan or a question about its own parts, the command line has one drawn,
+and a stream goes on from its state; what a session asks a hypothesis, or of a server: no caller has such parts."""
 
 
 def documented() -> Iterator[tuple[str, str]]:

@@ -12,7 +12,7 @@ from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import Unsupported
 from privet.core.event import Event, Repeated, read_event
 from privet.core.given import function
-from privet.core.numbers import Number, failure_probability, float_down, in_digits, inflate, least, positive, whole
+from privet.core.numbers import Number, failure_probability, float_down, inflate, least, positive, whole
 from privet.core.unit import Neighbors
 
 from . import compose, convert, gdp
@@ -85,7 +85,7 @@ def _exp(epsilon: Fraction) -> float:
 def _up(value: float) -> str:
     """Return a number in three digits, rounded up."""
     rounded = Context(prec=3, rounding=ROUND_CEILING).create_decimal(Decimal(repr(value)))
-    return f"{in_digits(float(rounded), 3)}" if float(rounded) < 1000 else f"{float(rounded):,.0f}"
+    return f"{float(rounded):,.3g}" if float(rounded) < 1000 else f"{float(rounded):,.0f}"
 
 
 def _percent(share: float) -> str:
