@@ -676,9 +676,7 @@ class Session:
             >>> table["n"].low[0] <= table["n"].values[0] <= table["n"].high[0]
             True
         """
-        for name, given in (("nonnegative", nonnegative), ("whole", whole)):
-            if type(given) is not bool:
-                raise BadParameter(name, given, "True or False")
+        nonnegative, whole = truth(nonnegative, "nonnegative"), truth(whole, "whole")
         with self._executor.pace.asking():
             plan = self.plan_marginals(
                 table,

@@ -15,6 +15,7 @@ import privet
 from privet import strategy
 from privet.core.errors import RequestError
 from privet.planner.many_counts import _best_along, marginal_workload, spans_workload
+from privet.results.released_counts import _cuts
 
 WARDS = ("heart", "lung", "eye")
 DAYS = [datetime.date(2025, 3, 1) + datetime.timedelta(days=place) for place in range(9)]
@@ -109,9 +110,26 @@ def test_dates_are_ordered_too_and_bins_by_where_they_start() -> None:
     bins = session.marginals("visits", ["ward", privet.col("age").bin(10)], rho=10**6)
     for ends in ((10, 29), (10, 20)):
         assert bins.count({bins.names[1]: ends}).value == pytest.approx(truth(age=(10, 29)), abs=1)
-    for cut in ((12, 29), (10, 25), (None, 28), (11, None), (-5, 29)):
+    assert bins.count({bins.names[1]: (-5, 10**6)}).value == pytest.approx(truth(age=(0, 10**6)), abs=1)
+    for cut in ((12, 29), (10, 25), (None, 28), (11, None)):
         with pytest.raises(RequestError, match="and count whole"):
             bins.count({bins.names[1]: cut})
+
+
+@pytest.mark.parametrize(
+    ("values", "exact", "inside"),
+    [
+        ((0.0, 0.5, 1.0), [(0.0, 0.5), (None, 1.0), (-3, 9), (0.5, 1.5)], [(0.2, None), (0.0, 0.7), (None, 1.2)]),
+        ((0.0, 1.0, 2.0), [(1.0, 2.0), (1, 2)], [(0.5, 2.0), (0.0, 1.5), (0.0, 2.5)]),
+        ((1, 2, 5), [(1, 4), (2, 5), (5, 9)], [(3, None), (1, 3)]),
+        ((7,), [(7, 7), (None, 8), (0, None)], []),
+        ((DAYS[0], DAYS[3]), [(DAYS[0], DAYS[2]), (DAYS[3], DAYS[5])], [(DAYS[1], None), (None, DAYS[1])]),
+    ],
+    ids=str,
+)
+def test_a_range_has_whole_bins(values: Any, exact: list[Any], inside: list[Any]) -> None:
+    assert [ends for ends in exact if _cuts(values, *ends)] == []
+    assert [ends for ends in inside if not _cuts(values, *ends)] == []
 
 
 def test_planned_ranges_err_less_than_those_of_single_values() -> None:

@@ -12,6 +12,7 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 from functools import cached_property
 from math import floor, isqrt, log
@@ -388,12 +389,11 @@ def verify_question(plan: ThresholdPlan, question: ScalarQuestion, tables: Mappi
         )
     moved = movement_of(question.sum, scan)
     if moved.distance > plan.sensitivity:
-        told = f"{in_full(float_up(moved.distance))}"
+        needed = float(Context(prec=6, rounding=ROUND_CEILING).create_decimal(repr(float_up(moved.distance))))
         raise RequestError(
             f"one {'row' if scan.schema.unit.rowwise else 'person'} can move {summed_in_words(question.sum, scan)} by "
-            f"{told}, and this vector was opened for {in_full(float(plan.sensitivity))} at most; ask for less, "
-            f"or open one "
-            f"with sensitivity={told.replace(',', '')}"
+            f"{in_full(needed)}, and this vector was opened for {in_full(float(plan.sensitivity))} at most; ask for "
+            f"less, or open one with sensitivity={needed:.12g}"
         )
     if plan.monotone and not moved.rises:
         raise RequestError(

@@ -409,15 +409,19 @@ class Marginals(ReleasedCounts):
 
 
 def _cuts(values: Sequence[Any], low: Any, high: Any) -> bool:
-    """Return whether an end of a range lies between neighbours that leave room, as where bins start does.
+    """Return whether an end of a range lies inside a bin: between where two bins start, or inside the last.
 
-    What is just below the next value ends a bin of whole numbers or days: 29 that from 20, where the next starts at 30.
+    Whole numbers and days that follow each other are no bins. A bin of them ends one before the next starts: 29 ends
+    that from 20 to 29. What ends a bin of other values is not a value, so that only where bins start can be named.
     """
-    unit = datetime.timedelta(days=1) if isinstance(values[0], datetime.date) else 1
-    if len(values) < 2 or all(after - before <= unit for before, after in pairwise(values)):
+    first = values[0]
+    whole = {int: 1, datetime.date: datetime.timedelta(days=1)}.get(type(first))
+    if whole is not None and all(after - before == whole for before, after in pairwise(values)):
         return False
-    lasts = {after - unit for after in values[1:]} | {values[-1] + (values[-1] - values[-2]) - unit}
-    return (low is not None and low not in values) or (high is not None and high not in {*values, *lasts})
+    last = values[-1] + (values[-1] - values[-2]) if len(values) > 1 else first
+    starts = low is None or low <= first or low in values
+    ends = high is None or high in values or high >= last or (whole is not None and high + whole in {*values, last})
+    return not (starts and ends)
 
 
 def rising(values: Sequence[Key]) -> bool:
