@@ -649,7 +649,7 @@ def _measured(one: dict[str, Any]) -> tuple[str, ...]:
     return (
         printable(", ".join(map(str, one["group"].values()))),
         printable(f"{released:,}" if type(released) is int else str(released)),
-        printable(f"{in_full(value)}" if isinstance(value, float) else str(value)),
+        printable(in_full(value) if isinstance(value, float) else str(value)),
         chosen if law is None else f"{law['law']}, deviation {in_digits(one['standard_deviation'], 4)}",
         printable(str(one["sum"])),
     )

@@ -253,8 +253,7 @@ class Clamped:
         if top > bottom and now and (not little or then < 0.9 * float(now)):
             yield (
                 f"Bounds of {in_digits(bottom, 4)} to {in_digits(top, 4)} hold about 98 of 100 rows, with "
-                f"{then / float(now):.0%} of the "
-                f"noise."
+                f"{then / float(now):.0%} of the noise."
             )
 
 

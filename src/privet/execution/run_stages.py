@@ -199,7 +199,7 @@ def _cost(plan: Plan) -> str:
 
 
 def _shown(value: Any) -> str:
-    return f"{in_full(value)}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+    return in_full(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
 
 
 def _admit_steps(executor: Executor, plan: InSteps) -> None:

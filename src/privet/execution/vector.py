@@ -281,7 +281,7 @@ class OpenedVector:
         plan = self.plan
         above = self.plan.limit - self._state.left
         return [
-            ("threshold", f"{in_full(float(plan.threshold))}"),
+            ("threshold", in_full(float(plan.threshold))),
             ("above", f"{above:,} of at most {plan.limit:,}" + ("; closed" if self.closed else "")),
             ("asked", f"{self.asked:,} question{'s' * (self.asked != 1)}"),
             *([("name", printable(plan.name))] if plan.name else []),

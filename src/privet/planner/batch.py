@@ -637,8 +637,8 @@ def _least(
     low, high = -1, (_LARGEST - _LEAST) * step
     if not narrow(_share(high)):
         raise RequestError(
-            f"no cost up to {float(_share(high)):,g} makes {column} within ±{in_digits(float(wanted), 4)}: ask "
-            f"for a wider one"
+            f"no cost up to {float(_share(high)):,g} makes {column} within ±{in_digits(float(wanted), 4)}: ask for "
+            f"a wider one"
         )
     while high - low > 1:
         middle = (low + high) // 2

@@ -287,8 +287,7 @@ def beside_lines(plan: Plan) -> list[str]:
         sign = "-" if middle < 0 else "+"
         found.append(
             f"Reads SUM of {over} as its centred sum {sign} {in_full(abs(float(middle)))} times the count, both "
-            f"released "
-            f"for the mean anyway: so it errs less than with a noisy sum of its own, and so do the others."
+            f"released for the mean anyway: so it errs less than with a noisy sum of its own, and so do the others."
         )
     return found
 

@@ -422,7 +422,7 @@ def _line(row: Measurement) -> tuple[str, ...]:
         noise = f"{type(row.law).__name__}({name}={shown(parameter)})"
     if row.deviation is not None:
         noise += f", deviation {in_digits(row.deviation, 4)}"
-    worth = f"{in_full(row.value)}" if isinstance(row.value, float) else str(row.value)
+    worth = in_full(row.value) if isinstance(row.value, float) else str(row.value)
     released = "" if row.released is None else f"{row.released:,}" if type(row.released) is int else str(row.released)
     return ", ".join(names), released, worth, noise, row.what
 

@@ -600,12 +600,10 @@ class QuantileMeasure:
             if aims:
                 side, far = ("smallest", "greatest") if aims > 0 else ("largest", "least")
                 lines.append(
-                    f"Chooses {told['sum']} as a value near the {in_digits(abs(aims), 4)}th {side}, from "
-                    f"{grid}, by the "
-                    f"exponential mechanism; its interval reaches from there to the declared bound. Of fewer than "
-                    f"about {in_digits(abs(aims), 4)} rows it lies anywhere up to the {far} value that is "
-                    f"declared, and says "
-                    f"nothing."
+                    f"Chooses {told['sum']} as a value near the {in_digits(abs(aims), 4)}th {side}, from {grid}, by "
+                    f"the exponential mechanism; its interval reaches from there to the declared bound. Of fewer "
+                    f"than about {in_digits(abs(aims), 4)} rows it lies anywhere up to the {far} value that is "
+                    f"declared, and says nothing."
                 )
                 continue
             value = (
@@ -619,10 +617,9 @@ class QuantileMeasure:
                 continue
             lines.append(
                 f"{value} Its interval, at {told['interval_confidence']:.4g} confidence, is as wide as one of "
-                f"{told['rungs']} public half-widths around it: about "
-                f"{in_digits(told['interval_ranks'], 4)} ranks to either side where rows are dense, and 95% of "
-                f"the time "
-                f"less than √2 times what clears {in_digits(told['interval_ranks_95'], 4)}."
+                f"{told['rungs']} public half-widths around it: about {in_digits(told['interval_ranks'], 4)} ranks "
+                f"to either side where rows are dense, and 95% of the time less than √2 times what clears "
+                f"{in_digits(told['interval_ranks_95'], 4)}."
             )
         return lines
 
@@ -870,10 +867,9 @@ class BoundsMeasure:
         """Return in plain words how ranges are found."""
         return [
             f"Counts rows in {len(scan.keys[-1].values or ()):,} public ranges of "
-            f"{text(_ranged(scan.keys[-1].expression))}, zero and powers of two of either sign; those with a "
-            f"noisy count above {in_digits(self.threshold(scan), 4)} make the range that is shown. A range "
-            f"without rows is "
-            f"among them with probability {float(FALSE):g} at most."
+            f"{text(_ranged(scan.keys[-1].expression))}, zero and powers of two of either sign; those with a noisy "
+            f"count above {in_digits(self.threshold(scan), 4)} make the range that is shown. A range without rows "
+            f"is among them with probability {float(FALSE):g} at most."
         ]
 
     def rows(self, scan: Scan) -> list[tuple[str, ...]]:
@@ -987,8 +983,8 @@ class SizeMeasure:
         if self.people is not None:
             lines.append(
                 f"From these numbers alone, chooses the contribution limit C that about "
-                f"{in_digits(float(self.people), 3)} "
-                f"people exceed, where noise and loss are least together; C is part of the answer."
+                f"{in_digits(float(self.people), 3)} people exceed, where noise and loss are least together; C is "
+                f"part of the answer."
             )
         return lines
 

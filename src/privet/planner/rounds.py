@@ -187,9 +187,8 @@ def explain_rounds(plan: Plan) -> str:
             unit = float(measure.sum.step) ** measure.sum.power
             lines.append(
                 f"Adds {told['noise']} noise to {told['sum']}, of standard deviation "
-                f"{in_digits(told['standard_deviation'], 4)} "
-                f"in the first round and {in_digits(plan.law((index, place)).deviation * unit, 4)} once all are "
-                f"averaged."
+                f"{in_digits(told['standard_deviation'], 4)} in the first round and "
+                f"{in_digits(plan.law((index, place)).deviation * unit, 4)} once all are averaged."
             )
     lines += [line for one, measure in quantile_passes(plan.passes[-size:]) for line in measure.lines(one.scan)]
     lines += [*beside_lines(plan), *presence_lines(plan)]

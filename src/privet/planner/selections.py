@@ -125,9 +125,8 @@ def presence_notes(plan: Plan) -> list[str]:
         return []
     least = max(least_rows(plan, one.places[-1]) for one in asked)
     return [
-        f"MIN and MAX are NULL where the noisy count of their rows is at most {in_digits(least, 4)}; this is "
-        f"the case for a "
-        f"group without rows at least {EMPTY * 1000:g} times in 1,000."
+        f"MIN and MAX are NULL where the noisy count of their rows is at most {in_digits(least, 4)}; this is the "
+        f"case for a group without rows at least {EMPTY * 1000:g} times in 1,000."
     ]
 
 
@@ -477,8 +476,8 @@ def _about_ends(plan: Plan) -> list[str]:
         return []
     return [
         f"The least and the greatest are values about {in_digits(max(aims), 4)} ranks inside; the true ones lie "
-        f"between them "
-        f"and the declared bound. Of fewer rows they lie anywhere up to the far bound and carry no information."
+        f"between them and the declared bound. Of fewer rows they lie anywhere up to the far bound and carry no "
+        f"information."
     ]
 
 

@@ -270,7 +270,7 @@ def shared_line(plan: Plan, before: Plan) -> str:
     were = {total for one in before.passes for total in one.scan.sums}
     centred = [total for one in plan.passes for total in one.scan.sums if total not in were and total.expression]
     names = _in_words([plain_text_of(total.expression) for total in centred if total.expression is not None])
-    times = _in_words([f"{in_full(float(total.origin))}" for total in centred])
+    times = _in_words([in_full(float(total.origin)) for total in centred])
     pairs = zip(plan.readings, before.readings, strict=True)
     gains = [f"{1 / ratio:.3g}" for one, other in pairs for ratio in _ratios(plan, one, before, other)]
     between = " to ".join(dict.fromkeys((min(gains, key=float), max(gains, key=float)))) if gains else ""

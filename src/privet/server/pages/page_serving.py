@@ -161,7 +161,7 @@ def shown(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 1000 else f"{in_digits(value, 4)}"
+        return f"{value:,.0f}" if abs(value) >= 1000 else in_digits(value, 4)
     return str(value)
 
 
