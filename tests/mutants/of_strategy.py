@@ -129,6 +129,12 @@ MUTANTS: list[Mutant] = [
     *of("strategy.reconstruction:workload_of_spans", ORDERED, ("[span]", "[(span[0], span[0])]")),
     *of("strategy.residuals:marginal_from", ORDERED, ("sizes[axis] == 1", "sizes[axis] == 0")),
     *of(
+        "results.released_counts:_cuts",
+        "unit/test_ordered_marginals.py",
+        ("low is None or low <= first or low in values", "True"),
+        ("high in values", "True"),
+    ),
+    *of(
         "results.released_counts:Marginals.difference",
         ORDERED,
         ("self.measure.shift or inner[0] > inner[1]", "False"),

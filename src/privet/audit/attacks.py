@@ -39,7 +39,7 @@ __all__ = ["ATTACKS", "BROKEN", "Broken", "Outcome"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """One attack, told twice. `broke` is whether the careless program fell, `held` whether Privet stood."""
+    """One attack on both. `broke` is whether the careless program fell, `held` whether Privet stood."""
 
     name: str
     question: str

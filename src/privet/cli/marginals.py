@@ -96,7 +96,7 @@ def command(
     """Count a table by every set of some columns, for one charge and with the least error. Again, it is free.
 
     TABLE is a table or a view, and COLUMNS are columns of it whose values are declared. All tables are shown where
-    neither --show nor --count says what to show.
+    there is neither --show nor --count.
 
     \b
     Example:
@@ -178,7 +178,7 @@ def _read_ordered(written: tuple[str, ...]) -> dict[str, str] | None:
         if not sign or not name.strip():
             raise BadParameter("ordered", one, "a column and what is asked of it, such as age=ranges or age=prefixes")
         if name.strip() in found:
-            raise BadParameter("ordered", one, "said once for each column")
+            raise BadParameter("ordered", one, "one for each column")
         found[name.strip()] = kind.strip()
     return found or None
 
@@ -224,7 +224,7 @@ def _read_count(asked: str, found: Marginals) -> tuple[dict[str, Any], dict[str,
         if not name or not text:
             raise BadParameter("count", asked, "column=value or column=low..high, with commas between")
         if name in rows:
-            raise BadParameter("count", asked, "said once for each column")
+            raise BadParameter("count", asked, "one for each column")
         rows[name], words[name] = _read_place(name, text, found)
     return rows, words
 

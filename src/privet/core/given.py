@@ -1,7 +1,7 @@
 """Reads arguments that are not numbers: choices, truth values, lists, functions, instances; refuses the rest by name.
 
 A plain `x in (...)`, `tuple(x)` or `isinstance(x, Protocol)` runs methods of whatever was given, which may raise
-anything. Numbers are read by `core.numbers`. `read_fields` reads every field of a value by what its annotation says.
+anything. Numbers are read by `core.numbers`. `read_fields` reads every field of a value by its annotation.
 """
 
 from __future__ import annotations

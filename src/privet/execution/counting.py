@@ -99,8 +99,8 @@ class MarginalsPlan(CountedPlan):
     def _figures(self) -> list[Figures]:
         errors = {", ".join(one) or "all rows": error for one, error in list(self.errors.items())[:_MOST_LISTED]}
         for one, error in list(self.range_errors.items())[:_MOST_LISTED]:
-            told = (f"{name} ({self.ordered[name]})" if name in self.ordered else name for name in one)
-            errors[", ".join(told)] = error
+            columns = (f"{name} ({self.ordered[name]})" if name in self.ordered else name for name in one)
+            errors[", ".join(columns)] = error
         return error_figures("counts by", errors, self.counts)
 
 

@@ -58,7 +58,7 @@ from .entries import (
     write_time,
 )
 
-# One release in several steps as the history tells it: a fold over its entries.
+# One release in several steps, from the history: a fold over its entries.
 
 
 @dataclass(frozen=True)

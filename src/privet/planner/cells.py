@@ -1,6 +1,6 @@
 """Several counting questions as one grouping: by which of exclusive conditions a row meets, or by cells of all of them.
 
-Cells are the finest pieces that questions over the same expressions tell apart: between the ends of their ranges, and
+Cells are the finest pieces that questions over the same expressions distinguish: between the ends of their ranges, and
 the values that they group by; each question is a sum of some. That conditions exclude each other is read from the
 questions, and only decides that they are put together: the scan sorts each row into one cell by a key that it computes
 itself, the first condition that the row meets, so that it counts in one cell at most, whatever is stored.

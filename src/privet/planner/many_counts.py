@@ -307,7 +307,7 @@ _MOST_BESIDE = 256
 def _best_along(workload: Workload) -> MatrixStrategy:
     from privet.strategy import MatrixStrategy, optimize
 
-    # a closed form is as good there, and an optimum of so many rows differs from machine to machine
+    # a closed form is as good there, and an optimum of this many rows differs from machine to machine
     closed = workload.cells > _MOST_BESIDE and getattr(workload, "name", "") in ("all ranges", "prefixes")
     best = optimize(workload, measure="gaussian", effort="low" if closed else "normal").strategy
     if not isinstance(best, MatrixStrategy):

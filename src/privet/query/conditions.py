@@ -1,4 +1,4 @@
-"""What conditions say of values: of which values of an expression one is true, and which bounds several imply.
+"""What conditions imply for values: of which values of an expression one is true, and which bounds several imply.
 
 From the question alone. Whether two conditions can both be true decides how questions are put together, and never how
 far a row counts: the engine sorts each row into one cell, whatever is found here. Implied bounds, of x by WHERE x > 10

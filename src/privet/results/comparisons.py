@@ -1,4 +1,4 @@
-"""What the numbers of an answer tell beyond it, at no cost: intervals that cover a population, and comparisons of two.
+"""What follows from the numbers of an answer, at no cost: intervals that cover a population, and comparisons of two.
 
 People are drawn independently of each other; rows of one person are not. What one person weighs in a group is bounded
 by C, and the factor C on the variance of rows covers whatever their rows have in common: it needs nothing more to be

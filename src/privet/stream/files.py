@@ -1,6 +1,6 @@
 """The files of a stream, in a folder that only its owner may enter: its state, the next one, releases, rows per person.
 
-A state is replaced whole or not at all. Whether it is the latest one the ledger alone can tell. The number of rows of
+A state is replaced whole or not at all. Only the ledger knows whether it is the latest one. The number of rows of
 each person is a file of its own, of which a step writes only what it changes. It is ahead of the state by at most one
 batch of steps, which it can take back. A random mark in both states which batch it was written for last, so that a file
 that was put back or swapped is refused.

@@ -1,4 +1,4 @@
-"""Every dominating pair, under one roof. Each keeps the promise of `core.event.Pair` and nothing more is asked of it.
+"""Every dominating pair. Each keeps the promise of `core.event.Pair` and nothing more is asked of it.
 
 A pair may also say that it is symmetric (`symmetric`), that its first side is the one with the unit (`ordered`), how it
 composes with itself and its kind (`repeated`, `merged`), or that it is another pair that may fail (`without_failure`):

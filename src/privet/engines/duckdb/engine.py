@@ -1,6 +1,6 @@
 """DuckDB, inside the process: one database, locked down once its tables are open, and a connection for each scan.
 
-What the engine says stays here: it can quote a row. Callers get one constant message.
+The engine's own messages stay here: they can quote a row. Callers get one constant message.
 """
 
 from __future__ import annotations
