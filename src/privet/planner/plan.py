@@ -3,9 +3,9 @@
 The cost of a plan is derived from the mechanisms that will draw its noise; there is nowhere else to write it down.
 
 Each deliberate change is an edition of one kind of question: what it changed, and which answers it kept. A digest names
-the edition of the planner that made a plan, so that a change charges no question again that it does not concern, and never
-takes an answer for one that would be released in another way now. What was released by an earlier edition is still
-found where its plan was sound.
+the edition of the planner that made a plan, so that a change charges no question again that it does not concern, and
+never takes an answer for one that would be released in another way now. What was released by an earlier edition is
+still found where its plan was sound.
 """
 
 from __future__ import annotations
