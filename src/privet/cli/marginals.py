@@ -164,7 +164,7 @@ def _read_weights(written: tuple[str, ...]) -> dict[tuple[str, ...], Any] | None
         if not sign or not names or value is None:
             raise BadParameter("weight", one, "columns and a number, such as ward,sex=3")
         if tuple(_names(names)) in found:
-            raise BadParameter("weight", one, "said once for each set of columns")
+            raise BadParameter("weight", one, "given once for each set of columns")
         found[tuple(_names(names))] = value
     return found or None
 
@@ -178,7 +178,7 @@ def _read_ordered(written: tuple[str, ...]) -> dict[str, str] | None:
         if not sign or not name.strip():
             raise BadParameter("ordered", one, "a column and what is asked of it, such as age=ranges or age=prefixes")
         if name.strip() in found:
-            raise BadParameter("ordered", one, "one for each column")
+            raise BadParameter("ordered", one, "given once for each column")
         found[name.strip()] = kind.strip()
     return found or None
 
@@ -224,7 +224,7 @@ def _read_count(asked: str, found: Marginals) -> tuple[dict[str, Any], dict[str,
         if not name or not text:
             raise BadParameter("count", asked, "column=value or column=low..high, with commas between")
         if name in rows:
-            raise BadParameter("count", asked, "one for each column")
+            raise BadParameter("count", asked, "given once for each column")
         rows[name], words[name] = _read_place(name, text, found)
     return rows, words
 
