@@ -263,11 +263,11 @@ def _with_result(told: dict[str, Any], written: bytes) -> bytes:
 
 
 def _job_reply(call: HttpCall, job: Job) -> Response:
-    told: dict[str, Any] = {"id": job.asked.id, "state": job.state, "operation": job.asked.operation}
     place = {"Location": f"/v1/answers/{job.asked.id}"}
     if not job.over:
+        told: dict[str, Any] = {"id": job.asked.id, "state": job.state, "operation": job.asked.operation}
         return reply(told, 202, {**place, "Retry-After": "1"})
-    told["elapsed"] = job.elapsed
+    told = {"id": job.asked.id, "state": job.state, "elapsed": job.elapsed, "operation": job.asked.operation}
     if job.error is not None:
         return reply({**told, "error": job.error.to_dict()}, job.error.http_status)
     written = dump(OPERATIONS[job.asked.operation].write(job.result))
