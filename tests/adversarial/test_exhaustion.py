@@ -11,7 +11,7 @@ from privet.core.errors import Unsupported
 from privet.core.relation import Call, ColumnRef, Literal
 from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.scan_sql.dialect import Renderer, RowSource
-from privet.query.functions import evaluate_row
+from privet.query.expressions import evaluate_row
 from privet.query.typed import LONGEST
 
 pa = pytest.importorskip("pyarrow")

@@ -19,7 +19,7 @@ from privet.core.unit import Person
 from privet.planner.batch import make_batch
 from privet.planner.make import make_plan
 from privet.planner.plan import Spend
-from privet.query.functions import typed
+from privet.query.expressions import typed
 from privet.query.nodes import Query
 from privet.query.shape import schema_of
 from privet.query.sql.parse import parse

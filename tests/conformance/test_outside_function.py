@@ -15,8 +15,8 @@ from privet import col
 from privet.core.errors import BadParameter, RequestError
 from privet.engines.dialects.duckdb import DUCKDB, FORMS, real_form
 from privet.engines.duckdb.engine import DuckDB
-from privet.query import rules
-from privet.query import typed as intervals
+from privet.query import intervals
+from privet.query import typed as rules
 from privet.query.functions import FUNCTIONS, Function, register, unregister
 from privet.query.terms import function_of
 from privet.testing.oracle import Memory

@@ -33,7 +33,8 @@ from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.scan_sql.dialect import Renderer
 from privet.engines.scan_sql.row_values import clamped, sources
 from privet.engines.scan_sql.statement import write_scan
-from privet.query.functions import FUNCTIONS, typed
+from privet.query.expressions import typed
+from privet.query.functions import FUNCTIONS
 
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -22,9 +22,9 @@ from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.scan_sql import dialect
 from privet.engines.scan_sql.relations import relation_sql
 from privet.engines.scan_sql.statement import counting, statement
-from privet.query import functions
+from privet.query import expressions
 from privet.query.functions import FUNCTIONS
-from privet.query.typed import Typed
+from privet.query.typed import Arguments, Rule, Typed
 
 SECRET = 0x0123_4567_89AB_CDEF_FEDC_BA98_7654_3210
 COLUMNS = {"p": integer(), "a": integer(0, 100), "b": integer(-50, 50), "x": number(0, 1), "g": category([0, 1])}
@@ -115,8 +115,8 @@ def largest(scan: Scan, total: Sum) -> int:
     return len(ROWS) * total.most * weight
 
 
-def lying(rule: functions.Rule) -> functions.Rule:
-    def apply(name: str, arguments: functions.query.rules.Arguments) -> Typed:
+def lying(rule: Rule) -> Rule:
+    def apply(name: str, arguments: Arguments) -> Typed:
         told = rule(name, arguments)
         return (
             replace(told, low=Fraction(0), high=Fraction(1), values=None)
@@ -131,7 +131,7 @@ def lying(rule: functions.Rule) -> functions.Rule:
 def lies(monkeypatch):
     """Let facts say that every computed number lies between 0 and 1."""
     told = {name: replace(one, rule=lying(one.rule)) for name, one in FUNCTIONS.items()}
-    monkeypatch.setattr(functions, "FUNCTIONS", told)
+    monkeypatch.setattr(expressions, "FUNCTIONS", told)
     monkeypatch.setattr(dialect, "FUNCTIONS", told)
 
 

@@ -19,9 +19,9 @@ from privet.core.unit import Nobody, Rows
 from privet.engines.dialects.duckdb import DUCKDB
 from privet.engines.scan_sql.dialect import Renderer
 from privet.query import normal
+from privet.query.expressions import evaluate_row
 from privet.query.frame import count, table
 from privet.query.frame import sum as total
-from privet.query.functions import evaluate_row
 from privet.query.sql.parse import parse
 from privet.query.terms import col, when
 

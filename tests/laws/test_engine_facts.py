@@ -22,9 +22,9 @@ from privet.core.unit import Rows
 from privet.engines.dialects.duckdb import DUCKDB, TYPES
 from privet.engines.scan_sql.dialect import Renderer
 from privet.engines.scan_sql.row_values import clamped, physical, sources
-from privet.query import typed as intervals
+from privet.query import intervals
 from privet.query import typed as typed_module
-from privet.query.functions import typed
+from privet.query.expressions import typed
 
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -12,7 +12,7 @@ from privet.core.budget import Approximate
 from privet.core.errors import Unsupported
 from privet.core.schema import Contribution, PublicTable, Table, category, date, integer, text
 from privet.core.unit import Rows, Window
-from privet.query.functions import longest
+from privet.query.typed import longest
 from privet.session import Session
 from privet.testing.oracle import Memory
 

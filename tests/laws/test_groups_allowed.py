@@ -28,7 +28,7 @@ from privet.planner import allowed
 from privet.planner.make import make_plan, scan_keys
 from privet.planner.plan import Plan, Spend
 from privet.planner.verify import verify
-from privet.query.functions import evaluate_row
+from privet.query.expressions import evaluate_row
 from privet.query.shape import schema_of
 from privet.query.sql.parse import parse
 from privet.release import public_cells

@@ -25,7 +25,7 @@ from privet.mechanisms import Laplace
 from privet.planner.make import make_plan
 from privet.planner.measures import FALSE, BoundsMeasure
 from privet.planner.plan import Spend
-from privet.query.functions import evaluate_row
+from privet.query.expressions import evaluate_row
 from privet.query.sql.parse import parse
 from privet.release import release
 from privet.testing.oracle import Memory

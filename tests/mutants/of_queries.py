@@ -47,7 +47,7 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "query.typed:divide_whole",
+        "query.intervals:divide_whole",
         "laws/test_engine_facts.py unit/engines/test_expression_contracts.py",
         ("return -size, size", "return x"),
     ),
@@ -57,7 +57,7 @@ MUTANTS: list[Mutant] = [
         ('f"CASE WHEN {y} <> 0 THEN {wide} // {y} END"', 'f"{wide} // {y}"'),
     ),
     *of(
-        "query.rules:format_date",
+        "query.typed:format_date",
         "unit/query/test_synonyms.py",
         ('daily or x.kind == "date"', "not daily"),
     ),
@@ -94,7 +94,7 @@ MUTANTS: list[Mutant] = [
         ("other != name", "False"),
     ),
     *of(
-        "query.rules:epoch_us",
+        "query.typed:epoch_us",
         "laws/test_engine_facts.py",
         ("Fraction(dates.microseconds(end))", "Fraction(dates.microseconds(end) // 2)"),
     ),
@@ -141,17 +141,17 @@ MUTANTS: list[Mutant] = [
         ("parts_in(expression, {}) > MOST_PARTS", "parts_in(expression, {}) > MOST_PARTS**2"),
     ),
     *of(
-        "query.rules:extreme",
+        "query.typed:extreme",
         "unit/query/test_expression_facts.py",
         ("argument.constant is not None and not argument.typed.nullable", "not argument.typed.nullable"),
     ),
     *of(
-        "query.rules:partial.apply",
+        "query.typed:partial.apply",
         "unit/query/test_expression_facts.py",
         ("x.nullable or low is None or not defined(low)", "x.nullable"),
     ),
     *of(
-        "query.rules:bin_of",
+        "query.typed:bin_of",
         "unit/query/test_expression_facts.py",
         ("*ends", "*x.ends"),
     ),
@@ -205,27 +205,27 @@ MUTANTS: list[Mutant] = [
         ("self._check_scans(batch.releases)", ""),
     ),
     *of(
-        "query.typed:multiply",
+        "query.intervals:multiply",
         "unit/query/test_expression_facts.py",
         ("min(corners), max(corners)", "corners[0], corners[-1]"),
     ),
     *of(
-        "query.typed:absolute",
+        "query.intervals:absolute",
         "unit/query/test_expression_facts.py",
         ("None if low is None or high is None else max(-low, high)", "high"),
     ),
     *of(
-        "query.typed:power",
+        "query.intervals:power",
         "unit/query/test_expression_facts.py",
         ("[low, high] + ([Fraction(0)] if low <= 0 <= high else [])", "[low, high]"),
     ),
     *of(
-        "query.typed:down",
+        "query.intervals:down",
         "unit/query/test_expression_facts.py",
         ("near if near <= x else Fraction(math.nextafter(float(x), -math.inf))", "near"),
     ),
     *of(
-        "query.typed:rounded",
+        "query.intervals:rounded",
         "laws/test_engine_facts.py",
         ("outward(add(x, (HALF, HALF)))", "add(x, (HALF, HALF))"),
     ),

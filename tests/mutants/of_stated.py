@@ -19,13 +19,13 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "query.conditions:_implied",
+        "query.expressions:_implied",
         "unit/query/test_implied_bounds.py",
         ("""(function == "and") == true""", """function == "and\""""),
         ("_implied(arguments[0], true=not true)", "_implied(arguments[0], true=true)"),
     ),
     *of(
-        "query.conditions:_either",
+        "query.expressions:_either",
         "unit/query/test_implied_bounds.py",
         ("one.keys() & other.keys()", "one.keys() & one.keys()"),
         ("max(high, top)", "min(high, top)"),
@@ -47,7 +47,7 @@ MUTANTS: list[Mutant] = [
         ("with_before(made(narrow=False), lambda: made(narrow=False, apart=True))", "made()"),
     ),
     *of(
-        "query.conditions:_narrowed",
+        "query.expressions:_narrowed",
         "unit/query/test_implied_bounds.py",
         ("_within((facts.low, facts.high), ends)", "ends"),
     ),

@@ -23,7 +23,8 @@ from privet.engines.dialects.spark import SPARK
 from privet.engines.scan_sql.dialect import Renderer
 from privet.engines.scan_sql.row_values import clamped, physical, sources
 from privet.engines.spark.cluster import SETTINGS
-from privet.query.functions import FUNCTIONS, typed
+from privet.query.expressions import typed
+from privet.query.functions import FUNCTIONS
 
 COLUMNS = {
     "i": schema.integer(nullable=True),

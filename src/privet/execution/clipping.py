@@ -27,9 +27,9 @@ from privet.planner.contributions import refuse_chosen
 from privet.planner.make import make_plan
 from privet.planner.plan import Plan
 from privet.planner.public_plan import is_about_public
+from privet.query.expressions import mentions, typed
 from privet.query.frame import Frame
 from privet.query.frame import table as frame
-from privet.query.functions import mentions, typed
 from privet.query.join import standing_on
 from privet.query.nodes import AggregateCall, Output, Query, Step, aggregate
 from privet.query.normal import conjunction, text

@@ -29,8 +29,8 @@ from privet.planner.many_counts import (
     spans_workload,
 )
 from privet.planner.verify import verify
+from privet.query.expressions import typed
 from privet.query.frame import Frame
-from privet.query.functions import typed
 from privet.query.nodes import Query
 from privet.query.terms import Term, col, count, histogram
 from privet.results.released_counts import Marginals, rising

@@ -14,7 +14,7 @@ from privet.core.errors import BadParameter, PrivetError, UnknownName
 from privet.core.schema import ColumnFacts, Schema, shown_columns
 from privet.core.unit import person_column, unit_columns
 from privet.display import Figures, draw_grid, draw_text, html_facts, html_lines, html_table, printable, written
-from privet.query.functions import typed
+from privet.query.expressions import typed
 from privet.query.nodes import PrivateRows
 from privet.query.to_sql import shown_name
 

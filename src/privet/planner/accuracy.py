@@ -27,7 +27,7 @@ from privet.core.schema import Kind
 from privet.display import shown_error
 from privet.inference.bars import Law, half_width
 from privet.inference.levels import mixed
-from privet.query.functions import mentions, prepared
+from privet.query.expressions import mentions, prepared
 from privet.query.nodes import AggregateCall, OverRows, Query
 from privet.query.normal import MICROSECONDS, microseconds
 from privet.query.resolve import linear_in, meanings

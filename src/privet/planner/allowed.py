@@ -36,7 +36,7 @@ from privet.core.scan import GroupKey
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Key, Kind, Schema
 from privet.engines.duckdb.public import Domain, possible
-from privet.query.functions import mentions, typed
+from privet.query.expressions import mentions, typed
 from privet.query.resolve import MOST_PARTS, parts_in, substitute
 from privet.query.shape import conjuncts, is_public, schema_of
 

@@ -22,7 +22,7 @@ from privet.core.scan import Bounding
 from privet.core.schema import Contribution, Schema
 from privet.core.wire import canonical
 from privet.display import html_lines
-from privet.query.functions import mentions
+from privet.query.expressions import mentions
 from privet.query.nodes import AggregateCall, Query
 from privet.query.resolve import linear_in, meanings
 from privet.query.shape import schema_of, schema_within_limits

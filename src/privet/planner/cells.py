@@ -21,7 +21,7 @@ from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Schema
 from privet.core.wire import canonical
 from privet.query.conditions import Cut, ValueSet, disjoint, elementary, points_of, possible, regions_of, within
-from privet.query.functions import typed
+from privet.query.expressions import typed
 from privet.query.nodes import Key, Output, OverRows, Query, Step, distinct_name
 from privet.query.normal import call, conjunction, text
 from privet.query.shape import schema_of

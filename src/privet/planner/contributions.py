@@ -25,8 +25,7 @@ from privet.core.schema import Contribution, Schema
 from privet.core.unit import unit_columns
 from privet.inference.sizes import lost_at_most
 from privet.mechanisms import Gaussian, Laplace
-from privet.query.conditions import typed_where
-from privet.query.functions import mentions, typed
+from privet.query.expressions import mentions, typed, typed_where
 from privet.query.join import joins_of
 from privet.query.resolve import linear_in, meanings
 from privet.query.shape import schema_within_limits

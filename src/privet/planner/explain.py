@@ -17,7 +17,7 @@ from privet.core.relation import tables_of
 from privet.core.scan import Bounding, Largest, Norm, Once, Pairs, Scan, Truncate, asks
 from privet.core.unit import Person, Unit, Window, in_buckets, person_column
 from privet.display import Figures, draw_grid, draw_text, html_lines, html_table, printable, written
-from privet.query.functions import mentions
+from privet.query.expressions import mentions
 from privet.query.join import joins_of
 from privet.query.nodes import Query, Step
 from privet.query.normal import text

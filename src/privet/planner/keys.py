@@ -22,7 +22,7 @@ from privet.core.schema import Key, Schema
 from privet.core.unit import Sensitivity
 from privet.mechanisms import Gaussian, Laplace, OptimalKeys
 from privet.mechanisms.key_selection import half_way, threshold_for
-from privet.query.functions import typed
+from privet.query.expressions import typed
 from privet.query.nodes import Query
 from privet.query.normal import call, conjunction, text, truncate
 from privet.query.typed import Typed, of_column

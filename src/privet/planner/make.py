@@ -32,8 +32,7 @@ from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Contribution, Schema
 from privet.core.unit import Person, Window
 from privet.core.wire import canonical
-from privet.query.conditions import typed_where
-from privet.query.functions import typed
+from privet.query.expressions import typed, typed_where
 from privet.query.join import check_fanout
 from privet.query.nodes import AggregateCall as Asked
 from privet.query.nodes import Query

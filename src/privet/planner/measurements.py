@@ -20,7 +20,7 @@ from privet.display import MOST_ROWS, Figures, draw_grid, draw_text, html_table,
 from privet.mechanisms import Gaussian, Laplace
 from privet.mechanisms.laws import AdditiveNoise, NoiseLaw
 from privet.mechanisms.mechanism import shown
-from privet.query.functions import mentions
+from privet.query.expressions import mentions
 from privet.query.nodes import Query
 from privet.query.resolve import meanings
 

@@ -34,7 +34,7 @@ from privet.mechanisms.rank_choice import QuantileChoice
 from privet.mechanisms.rank_ladder import QuantileLadder
 from privet.mechanisms.rank_several import QuantileJoint, QuantileTree, SeveralRanks
 from privet.mechanisms.top_k import MOST_FREQUENT, Frequent
-from privet.query.functions import mentions, typed
+from privet.query.expressions import mentions, typed
 from privet.query.normal import text
 
 from .stability import (

@@ -29,7 +29,7 @@ from privet.core.schema import Kind
 from privet.core.wire import Form, canonical, form_of, wired_by
 from privet.inference.bars import Law, averaged, half_width
 from privet.mechanisms.rank_ladder import QuantileLadder
-from privet.query.functions import typed
+from privet.query.expressions import typed
 from privet.query.nodes import Query
 
 from .matrix import MatrixMeasure

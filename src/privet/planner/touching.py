@@ -10,7 +10,7 @@ from privet.core.relation import ColumnRef, Derive, Expression, GroupWithin, Joi
 from privet.core.schema import Schema
 from privet.query.block_reads import block_count, block_names, blocks_read, cuts_of, divided, members_of, ranges_of
 from privet.query.conditions import EVERY, FIRST, LAST, ValueSet, possible, regions_of
-from privet.query.functions import typed
+from privet.query.expressions import typed
 from privet.query.nodes import Query
 from privet.query.shape import schema_of
 

@@ -9,7 +9,7 @@ from privet.core.errors import InvariantError, RequestError
 from privet.core.scan import Discovery, Scan
 from privet.core.schema import HELD, Key, Schema, has_blocks
 from privet.query.block_reads import check_retired
-from privet.query.functions import typed
+from privet.query.expressions import typed
 
 from .contributions import verify_sizes
 from .keys import threshold_of

@@ -28,7 +28,7 @@ from privet.core.relation import (
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Schema
 
-from .functions import mentions, typed
+from .expressions import mentions, typed
 from .inside import by_person, deduplicated, named_columns, with_ranks
 from .join import with_cuts
 from .nodes import (

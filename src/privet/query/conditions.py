@@ -1,10 +1,7 @@
-"""What conditions imply for values: of which values of an expression one is true, and which bounds several imply.
+"""What conditions imply for values: of which values of an expression one is true.
 
 From the question alone. Whether two conditions can both be true decides how questions are put together, and never how
-far a row counts: the engine sorts each row into one cell, whatever is found here. Implied bounds, of x by WHERE x > 10
-AND x < 50 or of a CASE by what stands in WHEN, choose where a value is clamped, in the engine, before it counts, and
-what noise is for; nothing rests on rows having met a condition. That they hold for rows that do, is what keeps the
-clamp from moving an answer: so each is implied by its condition being true, where a comparison with NULL is not.
+far a row counts: the engine sorts each row into one cell, whatever is found here.
 """
 
 from __future__ import annotations
@@ -12,7 +9,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -21,9 +18,9 @@ from privet.core.relation import ColumnRef, Expression, Literal
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Kind
 
-from .functions import typed
+from .expressions import typed
 from .normal import call, conjunction
-from .typed import Typed, hull
+from .typed import Typed
 
 Cut = tuple[int, Any, int]
 """A place between values: (0, value, 0) lies just before a value and (0, value, 1) just after it."""
@@ -31,18 +28,6 @@ Cut = tuple[int, Any, int]
 FIRST: Cut = (-1, 0, 0)
 LAST: Cut = (1, 0, 0)
 """Below and above all values."""
-
-Ends = tuple[Any, Any]
-"""The least and the largest value; None where nothing bounds it."""
-
-_FLIPPED = {
-    "less": "greater_equal",
-    "less_equal": "greater",
-    "greater": "less_equal",
-    "greater_equal": "less",
-    "not_equal": "equal",
-}
-"""What a comparison is where it is not true of a value that is not NULL."""
 
 
 @dataclass(frozen=True)
@@ -267,134 +252,3 @@ def possible(start: Cut, end: Cut, facts: Typed) -> bool:
         low, high = facts.ends  # type: ignore[assignment]
     bottom, top = _around(low, facts.kind)[0], _around(high, facts.kind)[1]
     return max(start, bottom) < min(end, top)
-
-
-def typed_where(expression: Expression, columns: Mapping[str, Facts], conditions: Iterable[Expression | None]) -> Typed:
-    """Return the facts of an expression in rows for which all conditions are true.
-
-    Guarantee: where they are, and columns keep to their facts, the value is NULL or within what is returned.
-    """
-    known = dict(columns)
-    ends: dict[Expression, Ends] = {}
-    for one in conditions:
-        if one is not None:
-            ends = _both(ends, _implied(one, true=True))
-    for compared, (low, high) in ends.items():
-        if compared.column is not None and compared.column in known:
-            known[compared.column] = _narrowed(known[compared.column], low, high)
-    made = _typed(expression, known)
-    if expression in ends and expression.column is None and made.kind in ("integer", "number"):
-        low, high = _within((made.low, made.high), ends[expression])
-        made = replace(made, low=low, high=high)
-    return made
-
-
-def _typed(expression: Expression, columns: Mapping[str, Facts]) -> Typed:
-    """Return the facts of an expression; of a CASE, from its values where the conditions before them are true."""
-    if expression.function != "case":
-        return typed(expression, columns)
-    made, arguments = typed(expression, columns), expression.arguments
-    values = [typed_where(one, columns, (when,)) for when, one in zip(arguments[:-1:2], arguments[1::2], strict=True)]
-    found = hull("CASE", [*values, typed_where(arguments[-1], columns, ())])
-    return replace(made, low=found.low, high=found.high) if made.kind in ("integer", "number") else made
-
-
-def _implied(condition: Expression, *, true: bool) -> dict[Expression, Ends]:
-    """Return the bounds of what a condition compares with constants, where it is true; or where it is false."""
-    function, arguments = condition.function, condition.arguments
-    if function == "not":
-        return _implied(arguments[0], true=not true)
-    if function in ("and", "or"):
-        parts = [_implied(one, true=true) for one in arguments]
-        found = parts[0]
-        for other in parts[1:]:
-            found = _both(found, other) if (function == "and") == true else _either(found, other)
-        return found
-    name = function if true else _FLIPPED.get(function, "")
-    constants = [_number(one) for one in arguments[1:]]
-    if not constants or any(one is None for one in constants) or isinstance(arguments[0], Literal):
-        return {}
-    low, high = min(constants), max(constants)
-    match name:
-        case "equal" | "in":
-            return {arguments[0]: (low, high)}
-        case "less" | "less_equal":
-            return {arguments[0]: (None, high)}
-        case "greater" | "greater_equal":
-            return {arguments[0]: (low, None)}
-    return {}
-
-
-def _number(expression: Expression) -> Any:
-    """Return a constant that bounds what is compared with it: a number, or a moment; None for anything else."""
-    value = expression.constant
-    if isinstance(value, bool) or not isinstance(value, (int, Fraction, datetime.date)):
-        return None
-    return Fraction(value) if isinstance(value, (int, Fraction)) else value
-
-
-def _both(one: Mapping[Expression, Ends], other: Mapping[Expression, Ends]) -> dict[Expression, Ends]:
-    found = dict(one)
-    for compared, ends in other.items():
-        found[compared] = _within(found[compared], ends) if compared in found else ends
-    return found
-
-
-def _either(one: Mapping[Expression, Ends], other: Mapping[Expression, Ends]) -> dict[Expression, Ends]:
-    found: dict[Expression, Ends] = {}
-    for compared in one.keys() & other.keys():
-        (low, high), (bottom, top) = one[compared], other[compared]
-        if _alike(low, bottom) and _alike(high, top):
-            least = None if low is None or bottom is None else min(low, bottom)
-            most = None if high is None or top is None else max(high, top)
-            found[compared] = (least, most)
-    return found
-
-
-def _within(one: Ends, other: Ends) -> Ends:
-    """Return what two pairs of ends have in common; the first, where they have nothing or are not alike."""
-    low, high = one
-    if not (_alike(low, other[0]) and _alike(high, other[1])):
-        return one
-    low = other[0] if low is None else low if other[0] is None else max(low, other[0])
-    high = other[1] if high is None else high if other[1] is None else min(high, other[1])
-    return (low, high) if low is None or high is None or low <= high else one
-
-
-def _alike(one: Any, other: Any) -> bool:
-    return one is None or other is None or type(one) is type(other)
-
-
-def _narrowed(facts: Facts, low: Any, high: Any) -> Facts:
-    """Return the facts of a column with the bounds that conditions imply; as they were where these have no sides."""
-    if facts.kind in ("text", "boolean") or facts.values is not None:
-        return facts
-    ends = (_as_kind(facts, low, up=False), _as_kind(facts, high, up=True))
-    bottom, top = _within((facts.low, facts.high), ends)
-    if bottom is None or top is None or bottom > top:
-        return facts
-    return replace(facts, low=bottom, high=top)
-
-
-def _as_kind(facts: Facts, end: Any, *, up: bool) -> Any:
-    """Return an end as a column of its kind has it, no further inside; None where that is another kind."""
-    match facts.kind, end:
-        case "integer", Fraction():
-            return Fraction(math.floor(end) if up else math.ceil(end))
-        case "number", Fraction():
-            return end if facts.step is None or facts.low is None else _on_grid(end, facts.low, facts.step, up=up)
-        case "date", datetime.datetime():
-            return None
-        case "date", datetime.date():
-            return end
-        case "timestamp", datetime.datetime():
-            return end
-        case "timestamp", datetime.date():
-            return datetime.datetime.combine(end, datetime.time())
-    return None
-
-
-def _on_grid(end: Fraction, start: Any, step: Fraction, *, up: bool) -> Fraction:
-    """Return the next point of a declared grid, no further inside, so that what lies on it stays there."""
-    places = (end - start) / step
-    return Fraction(start + (math.ceil(places) if up else math.floor(places)) * step)

@@ -8,24 +8,19 @@ read, a date outside the years 1 to 9999. A stored NaN is NULL. What is not in t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from privet.core.errors import BadParameter, UnknownName, Unsupported, WrongKind
-from privet.core.relation import ColumnRef, Expression, Literal
-from privet.core.schema import ColumnFacts as Facts
+from privet.core.errors import BadParameter
 
 from . import evaluation as python
+from . import intervals
 from . import normal as dates
-from . import rules
-from . import typed as intervals
+from . import typed as rules
 from .evaluation import Evaluate
-from .nodes import GROUPING
-from .normal import spelled
-from .rules import Rule
-from .typed import INT64, LONGEST, Typed, TypedArgument, of_column, of_literal, truth, unify
+from .typed import LONGEST, Rule, Typed, truth
 
 MANY = 10**9
 
@@ -988,89 +983,3 @@ def unregister(function: Function) -> None:
         del _TABLE[function.name]
         for name in function.sql:
             _BY_SQL.pop(name, None)
-
-
-def typed(expression: Expression, columns: Mapping[str, Facts]) -> Typed:
-    """Return the kind, nullability and interval of an expression, as engines compute it, from declared facts alone.
-
-    Every bounded column is taken to be clamped to its bounds. Raises a `RequestError` that says which kinds a function
-    takes.
-    """
-    if isinstance(expression, Literal):
-        return of_literal(expression.value)
-    if isinstance(expression, ColumnRef):
-        if expression.name not in columns:
-            raise UnknownName("column", expression.name, columns)
-        return of_column(columns[expression.name])
-    function = FUNCTIONS.get(expression.function)
-    if expression.function == GROUPING:
-        raise Unsupported(
-            "GROUPING(...) tells levels apart, in the outermost SELECT list, HAVING or ORDER BY; a row has none"
-        )
-    if function is None:
-        raise UnknownName("function", expression.function, FUNCTIONS)
-    if not function.least <= len(expression.arguments) <= function.most:
-        raise WrongKind(spelled(function.name), function.takes, (f"{len(expression.arguments)} arguments",))
-    arguments = [TypedArgument(argument, typed(argument, columns)) for argument in expression.arguments]
-    return function.rule(function.name, arguments)
-
-
-def evaluate_row(expression: Expression, row: Mapping[str, Any], columns: Mapping[str, Facts]) -> Any:
-    """Return the value of an expression for one row whose values already keep to the declared facts."""
-    return prepared(expression, columns)(row)
-
-
-def prepared(expression: Expression, columns: Mapping[str, Facts]) -> Callable[[Mapping[str, Any]], Any]:
-    """Return how to compute an expression for a row, with its kinds looked up once."""
-    match expression:
-        case Literal(value=said):
-            constant = literal(said)
-            return lambda row: constant
-        case ColumnRef(name=name):
-            return lambda row: row[name]
-    inner = [prepared(argument, columns) for argument in expression.arguments]
-    facts = [typed(argument, columns) for argument in expression.arguments]
-    kinds = [fact.kind for fact in facts]
-    function = FUNCTIONS[expression.function]
-    chosen = function.name in ("case", "coalesce")
-    kind = None
-    if chosen:
-        kind = unify(function.name, [*facts[1::2], facts[-1]] if function.name == "case" else facts)
-    elif function.one_kind:
-        kind = unify(function.name, facts)
-
-    def value(row: Mapping[str, Any]) -> Any:
-        values = [compute(row) for compute in inner]
-        if not function.sees_null and any(one is None for one in values):
-            return None
-        if chosen:
-            return python.as_kind(kind, function.value(values, kinds))
-        if function.one_kind:
-            return function.value([python.as_kind(kind, one) for one in values], [kind] * len(values))
-        return function.value(values, kinds)
-
-    return value
-
-
-def literal(value: Any) -> Any:
-    """Return a constant as a value: exact decimals become the nearest double."""
-    if isinstance(value, Fraction):
-        try:
-            return float(value)
-        except OverflowError:
-            return None
-    if type(value) is int and not INT64[0] <= value <= INT64[1]:
-        raise Unsupported("a whole number must fit into 64 bits; write a decimal, such as 1e30")
-    return value
-
-
-def longest(column: Facts) -> int:
-    """Return how many characters of a column's texts are read: as many as its longest public value has, if more."""
-    return max([LONGEST, *(len(value) for value in column.values or () if isinstance(value, str))])
-
-
-def mentions(expression: Expression) -> frozenset[str]:
-    """Return the names of the columns that an expression reads."""
-    if expression.column is not None:
-        return frozenset((expression.column,))
-    return frozenset().union(*map(mentions, expression.arguments))

@@ -31,7 +31,7 @@ from privet.core.relation import (
 )
 from privet.core.unit import Person, unit_columns
 
-from .functions import typed
+from .expressions import typed
 from .join import check_person_shown, standing_on
 from .nodes import (
     MARK,

@@ -19,7 +19,8 @@ from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Schema
 from privet.core.unit import unit_columns
 
-from .functions import FUNCTIONS, typed
+from .expressions import typed
+from .functions import FUNCTIONS
 from .nodes import PrivateRows, distinct_name, has_aggregate
 from .normal import call, conjunction, text
 from .resolve import condition, substitute

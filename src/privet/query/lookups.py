@@ -13,12 +13,11 @@ from privet.core.errors import Unsupported
 from privet.core.relation import Call, ColumnRef, Derive, Expression, GroupWithin, Join, Literal, Rank, Relation, Within
 from privet.core.unit import unit_columns
 
-from .functions import mentions, typed
+from .expressions import mentions, typed
 from .join import in_order, renamed, standing_on, without_unit
 from .nodes import PrivateRows, distinct_name, label
 from .normal import call, conjunction
 from .resolve import checked, condition, substitute
-from .rules import MOMENTS, NUMBERS
 from .shape import (
     FINE,
     check_same_unit,
@@ -31,6 +30,7 @@ from .shape import (
     says_owner,
     schema_of,
 )
+from .typed import MOMENTS, NUMBERS
 
 _COMPARES = frozenset({"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"})
 MIRRORED = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal"}

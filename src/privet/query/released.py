@@ -21,7 +21,7 @@ from privet.core.relation import ColumnRef, Derive, Expression, Join, Literal, R
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Schema
 
-from .functions import typed
+from .expressions import typed
 from .nodes import (
     MARK,
     SCALAR,

@@ -17,8 +17,7 @@ from privet.core.relation import Call, ColumnRef, Expression, Literal, parts_of
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.unit import person_column
 
-from .conditions import typed_where
-from .functions import mentions, typed
+from .expressions import mentions, typed, typed_where
 from .nodes import MARK, PrivateRows, Query, has_aggregate
 from .normal import EPOCH, MICROSECONDS, MIRROR, call, folded, text
 from .typed import LONGEST, Typed

@@ -28,11 +28,10 @@ from privet.core.schema import ColumnFacts as Facts
 from privet.core.unit import unit_columns
 
 from .block_reads import blocks_read, is_growing
-from .functions import mentions, typed
+from .expressions import mentions, typed
 from .normal import text
 from .resolve import condition
-from .rules import MOMENTS, NUMBERS
-from .typed import Typed, clamp_ends, hull, of_column, real, whole
+from .typed import MOMENTS, NUMBERS, Typed, clamp_ends, hull, of_column, real, whole
 
 # Where a column of a relation comes from, and whether an equality of two says that rows have one owner.
 

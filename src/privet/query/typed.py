@@ -1,243 +1,30 @@
-"""What is known about an expression from public facts alone: its kind, whether it can be NULL, where its values lie.
+"""What is known of values from public facts alone: their kind, whether they can be NULL, where they lie; and the rule
+of each scalar function: which kinds it takes, and what is known of its result.
 
-Nothing here reads data. Facts are about what an engine computes, in 64-bit integers and in doubles; a missing end
-means that no declared fact bounds it. They make noise larger or a refusal earlier, and never take a check away.
+Nothing here reads data: a rule sees types and constants. Facts are about what an engine computes, in 64-bit integers
+and in doubles; a missing end means that no declared fact bounds it. The ends of a result hold for every value that is
+not NULL, whatever is stored: also where a column holds a NULL, or what is no number, although it is declared never to.
+Facts make noise larger or a refusal earlier, and never take a check away.
 """
 
 from __future__ import annotations
 
 import datetime
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import floor, gcd, isqrt, trunc
+from math import ceil, floor, gcd, trunc
 
 from privet.core.errors import InvariantError, WrongKind
 from privet.core.relation import ColumnRef as Name
 from privet.core.relation import Expression, Value
 from privet.core.schema import ColumnFacts, Key, Kind
+from privet.core.schema import ColumnFacts as Facts
 
+from . import intervals
+from . import normal as dates
+from .intervals import LARGEST, Interval, neat, outward
 from .normal import spelled
-
-# Interval arithmetic for what an engine computes in doubles; None is an end that nothing bounds.
-#
-# Ends are exact. An operation that engines round correctly (+, -, *, /, sqrt) never falls outside the doubles around
-# the exact ends: rounding is monotone. So a rule computes exact ends from ends that are doubles, and `outward` widens
-# them to doubles before they are used again. exp, ln and pow are not rounded correctly: their results are widened by
-# `ULPS` more.
-
-
-Interval = tuple[Fraction | None, Fraction | None]
-HALF = Fraction(1, 2)
-NOWHERE: Interval = (None, None)
-ULPS = 8
-"""The combined error of exp, ln and pow, in an engine and in the C library here, in units in the last place.
-
-Common libraries stay below 1 each; a law tries to refute this.
-"""
-LARGEST = Fraction(2**53 - 1) * Fraction(2) ** 971
-"""The largest double."""
-_TINIEST = Fraction(1, 2**1074)
-
-
-def outward(x: Interval) -> Interval:
-    """Return the narrowest interval of doubles that holds x; an end beyond all doubles is that of the doubles."""
-    return (None if x[0] is None else down(x[0])), (None if x[1] is None else up(x[1]))
-
-
-def down(x: Fraction) -> Fraction:
-    """Return the largest double that is not above x, or the least double of all."""
-    if not -LARGEST < x < LARGEST:
-        return -LARGEST if x < 0 else LARGEST
-    near = Fraction(float(x))
-    return near if near <= x else Fraction(math.nextafter(float(x), -math.inf))
-
-
-def up(x: Fraction) -> Fraction:
-    """Return the least double that is not below x, or the largest double of all."""
-    return -down(-x)
-
-
-def nearest(x: Interval) -> Interval:
-    """Return exact ends as doubles, rounded as an engine rounds: where both are attained, as by a quotient of doubles.
-
-    No value between them is rounded beyond them, and groups at the next whole number are not asked for in vain.
-    """
-    low, high = (None if end is None else max(-LARGEST, min(end, LARGEST)) for end in x)
-    return (None if low is None else Fraction(float(low))), (None if high is None else Fraction(float(high)))
-
-
-def neat(x: Fraction) -> Fraction:
-    """Return a number within a few units in the last place that people would write: 10 for 10.000000000000002."""
-    if not -LARGEST < x < LARGEST:
-        return x
-    close = 2 * ULPS * Fraction(math.ulp(float(x)))
-    for simple in (x.limit_denominator(10**6), Fraction(f"{float(x):.15g}")):
-        if abs(simple - x) <= close:
-            return simple
-    return x
-
-
-def add(x: Interval, y: Interval) -> Interval:
-    """Return where x + y lies."""
-    return _plus(x[0], y[0]), _plus(x[1], y[1])
-
-
-def negate(x: Interval) -> Interval:
-    """Return where -x lies."""
-    return (None if x[1] is None else -x[1]), (None if x[0] is None else -x[0])
-
-
-def multiply(x: Interval, y: Interval) -> Interval:
-    """Return where x * y lies; a side that is not bounded leaves the product so, unless the other is 0."""
-    if any(side[0] == 0 and side[1] == 0 for side in (x, y)):
-        return Fraction(0), Fraction(0)
-    if x[0] is None or x[1] is None or y[0] is None or y[1] is None:
-        return _half_open_product(x, y)
-    corners = [a * b for a in (x[0], x[1]) for b in (y[0], y[1])]
-    return min(corners), max(corners)
-
-
-def divide(x: Interval, y: Interval) -> Interval:
-    """Return where x / y lies, wherever it is defined; y must keep away from 0 for that to be bounded."""
-    if y[0] is None or y[1] is None or y[0] <= 0 <= y[1]:
-        return NOWHERE
-    return multiply(x, (1 / y[1], 1 / y[0]))
-
-
-def divide_whole(x: Interval, y: Interval) -> Interval:
-    """Return where x / y, of whole numbers, lies once it is cut towards 0, wherever y is not 0."""
-    if x[0] is None or x[1] is None:
-        return NOWHERE
-    low, high = y
-    if low is not None and high is not None and not low <= 0 <= high:
-        return rising(divide(x, y), trunc)
-    size = max(abs(x[0]), abs(x[1]))  # whole numbers are at least 1 apart from 0
-    if low is not None and low >= 0:
-        return min(x[0], Fraction(0)), max(x[1], Fraction(0))
-    return -size, size
-
-
-def modulo(x: Interval, y: Interval) -> Interval:
-    """Return where the remainder of x / y lies: it has the sign of x and is smaller than y."""
-    size = None if y[0] is None or y[1] is None else max(abs(y[0]), abs(y[1]))
-    low = Fraction(0) if x[0] is not None and x[0] >= 0 else _larger(x[0], None if size is None else -size)
-    high = Fraction(0) if x[1] is not None and x[1] <= 0 else _smaller(x[1], size)
-    return low, high
-
-
-def absolute(x: Interval) -> Interval:
-    """Return where |x| lies."""
-    low, high = x
-    if low is not None and low >= 0:
-        return x
-    if high is not None and high <= 0:
-        return negate(x)
-    return Fraction(0), (None if low is None or high is None else max(-low, high))
-
-
-def rising(x: Interval, rule: Callable[[Fraction], Fraction | int]) -> Interval:
-    """Return where a function that never falls takes x."""
-    return (None if x[0] is None else Fraction(rule(x[0]))), (None if x[1] is None else Fraction(rule(x[1])))
-
-
-def half_up(x: Fraction, digits: int = 0) -> Fraction:
-    """Return x rounded to a number of decimals; halves go up."""
-    scale = Fraction(10) ** digits
-    return floor(x * scale + HALF) / scale
-
-
-def rounded(x: Interval) -> Interval:
-    """Return where floor(x + 1/2) lies, in doubles: 0.49999999999999994 + 0.5 is 1 there."""
-    low, high = outward(add(x, (HALF, HALF)))
-    return rising((low, None), floor)[0], rising((None, high), floor)[1]
-
-
-def rounded_to(x: Interval, digits: int) -> Interval:
-    """Return where floor(x * 10^d + 1/2) / 10^d lies, in doubles; for d < 0, floor(x / 10^-d + 1/2) * 10^-d."""
-    power = (Fraction(10) ** abs(digits),) * 2
-    scaled, back = (multiply, divide) if digits >= 0 else (divide, multiply)
-    return back(rounded(outward(scaled(x, power))), power)
-
-
-def root(x: Interval) -> Interval:
-    """Return where the square root of x lies, wherever it is defined."""
-    low = Fraction(0) if x[0] is None or x[0] <= 0 else _root(x[0], up=False)
-    return low, (None if x[1] is None else _root(max(x[1], Fraction(0)), up=True))
-
-
-def logarithm(x: Interval) -> Interval:
-    """Return where the natural logarithm of x lies, wherever it is defined."""
-    low, high = outward(x)
-    if high is None or high <= 0:
-        return NOWHERE if high is None else (Fraction(0), Fraction(0))
-    return (None if low is None or low <= 0 else _around(math.log(low))[0]), _around(math.log(high))[1]
-
-
-def logarithm_of(base: int) -> Callable[[Interval], Interval]:
-    """Return the rule for logarithms to a base, 2 or 10."""
-    compute = math.log2 if base == 2 else math.log10
-
-    def rule(x: Interval) -> Interval:
-        low, high = outward(x)
-        if high is None or high <= 0:
-            return NOWHERE if high is None else (Fraction(0), Fraction(0))
-        return (None if low is None or low <= 0 else _around(compute(low))[0]), _around(compute(high))[1]
-
-    return rule
-
-
-def exponential(x: Interval) -> Interval:
-    """Return where e to the x lies, as far as doubles reach; it is never negative."""
-    low, high = outward(x)
-    least = Fraction(0) if low is None else max(_around(math.exp(min(low, Fraction(700))))[0], Fraction(0))
-    return least, (None if high is None or high > 700 else _around(math.exp(high))[1])
-
-
-def power(x: Interval, exponent: Fraction) -> Interval:
-    """Return where x to a constant power lies: of any x for whole exponents, else of x that is not negative."""
-    low, high = outward(x)
-    if low is None or high is None or (low < 0 and exponent.denominator != 1) or (low <= 0 <= high and exponent < 0):
-        return NOWHERE
-    corners = [low, high] + ([Fraction(0)] if low <= 0 <= high else [])
-    try:
-        ends = sorted(math.pow(corner, exponent) for corner in corners)
-    except OverflowError:
-        return NOWHERE
-    least, most = _around(ends[0])[0], _around(ends[-1])[1]
-    return (max(least, Fraction(0)) if ends[0] >= 0 else least), most
-
-
-def _plus(a: Fraction | None, b: Fraction | None) -> Fraction | None:
-    return None if a is None or b is None else a + b
-
-
-def _smaller(a: Fraction | None, b: Fraction | None) -> Fraction | None:
-    return b if a is None else a if b is None else min(a, b)
-
-
-def _larger(a: Fraction | None, b: Fraction | None) -> Fraction | None:
-    return b if a is None else a if b is None else max(a, b)
-
-
-def _half_open_product(x: Interval, y: Interval) -> Interval:
-    positive = all(side[0] is not None and side[0] >= 0 for side in (x, y))
-    return (Fraction(0), None) if positive else NOWHERE
-
-
-def _root(x: Fraction, *, up: bool) -> Fraction:
-    # sqrt(p/q) = sqrt(p q)/q, on a grid of 2**-64 relative to q, exact for squares
-    scaled = x.numerator * x.denominator << 128
-    whole = isqrt(scaled)
-    return Fraction(whole + (up and whole * whole != scaled), x.denominator << 64)
-
-
-def _around(value: float) -> tuple[Fraction, Fraction]:
-    exact = Fraction(value)
-    margin = ULPS * max(Fraction(math.ulp(value)), _TINIEST)
-    return exact - margin, exact + margin
-
 
 End = Fraction | datetime.date | datetime.datetime | None
 INT64 = (-(2**63), 2**63 - 1)
@@ -416,3 +203,497 @@ def as_kind(end: End, kind: Kind) -> End:
 def lattice(*steps: int) -> int:
     """Return the step on which sums of values with these steps lie; 0 is the step of a constant."""
     return gcd(*steps)
+
+
+# The rule of each scalar function.
+
+NUMBERS: tuple[Kind, ...] = ("integer", "number")
+MOMENTS: tuple[Kind, ...] = ("date", "timestamp")
+MOST_VALUES = 10_000
+LONGEST_INSTEAD = 20
+"""Characters that REPLACE puts in the place of others, at most."""
+Rule = Callable[[str, Arguments], Typed]
+
+
+def take(name: str, argument: TypedArgument, *kinds: Kind, advice: str = "") -> Typed:
+    """Return what is known of an argument, which must be of one of the kinds, or NULL."""
+    if argument.typed.kind is not None and argument.typed.kind not in kinds:
+        raise WrongKind(spelled(name), " or ".join(kinds), (argument.typed.kind,), advice=advice)
+    return argument.typed
+
+
+def _nullable(arguments: Arguments) -> bool:
+    return any(argument.typed.nullable for argument in arguments)
+
+
+def constant_whole(name: str, argument: TypedArgument, low: int, high: int) -> int:
+    """Return an argument that must be a constant whole number within a range."""
+    value = argument.constant
+    if type(value) is not int or not low <= value <= high:
+        raise WrongKind(spelled(name), f"a constant whole number from {low} to {high} here", ("something else",))
+    return value
+
+
+def constant_text(name: str, argument: TypedArgument) -> str:
+    """Return an argument that must be a constant text."""
+    value = argument.constant
+    if not isinstance(value, str):
+        raise WrongKind(spelled(name), "a constant text here, such as 'abc'", (argument.typed.kind or "NULL",))
+    return value
+
+
+def arithmetic(rule: Callable[[Interval, Interval], Interval]) -> Rule:
+    """Return the rule of +, - or *: whole numbers stay whole."""
+
+    def apply(name: str, arguments: Arguments) -> Typed:
+        advice = "write DATE_DIFF('day', start, end), or x + INTERVAL 7 DAY" if name != "multiply" else ""
+        if not any(argument.typed.kind in MOMENTS for argument in arguments):
+            advice = ""
+        x, y = (take(name, argument, *NUMBERS, advice=advice) for argument in arguments)
+        nullable = x.nullable or y.nullable
+        if unify(name, (x, y)) == "number":
+            # what has no bounds may be infinite, and 0 times that is no number
+            return real(*rule(x.doubles, y.doubles), nullable=nullable or not (x.bounded and y.bounded))
+        low, high = rule(x.ends, y.ends)
+        step = 1
+        if x.bounded and y.bounded:
+            a, b = int(x.ends[0] or 0), int(y.ends[0] or 0)
+            steps = (a * y.step, b * x.step, x.step * y.step) if name == "multiply" else (x.step, y.step)
+            step = lattice(*steps)
+        return whole(low, high, nullable=nullable, step=step)
+
+    return apply
+
+
+def subtract(x: Interval, y: Interval) -> Interval:
+    """Return where x - y lies."""
+    return intervals.add(x, intervals.negate(y))
+
+
+def quotient(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of x / y, always a number; NULL where y is 0."""
+    x, y = (take(name, argument, *NUMBERS) for argument in arguments)
+    low, high = y.doubles
+    safe = low is not None and high is not None and not low <= 0 <= high
+    return real(*intervals.divide(x.doubles, y.doubles), nullable=x.nullable or y.nullable or not safe)
+
+
+def whole_quotient(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of x // y, cut towards 0; NULL where y is 0."""
+    advice = "write FLOOR(a / b) of other numbers"
+    x, y = (take(name, argument, "integer", advice=advice) for argument in arguments)
+    low, high = y.ends
+    safe = low is not None and high is not None and not low <= 0 <= high
+    return whole(*intervals.divide_whole(x.ends, y.ends), nullable=x.nullable or y.nullable or not safe)
+
+
+def remainder(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of the remainder of x / y, with the sign of x; NULL where y is 0."""
+    x, y = (take(name, argument, *NUMBERS) for argument in arguments)
+    low, high = y.ends
+    safe = low is not None and high is not None and not low <= 0 <= high
+    nullable = x.nullable or y.nullable or not safe
+    if unify(name, (x, y)) == "number":
+        # of what has no bounds, and may be infinite, there is no remainder
+        return real(*intervals.modulo(x.doubles, y.doubles), nullable=nullable or not x.bounded)
+    size = None if low is None or high is None else max(abs(low), abs(high), Fraction(1)) - 1
+    return whole(*intervals.modulo(x.ends, (size, size)), nullable=nullable)
+
+
+def monotone(rule: Callable[[Interval], Interval], *, to_whole: bool | None = None) -> Rule:
+    """Return the rule of a function of one number; `to_whole` None keeps the kind."""
+
+    def apply(name: str, arguments: Arguments) -> Typed:
+        x = take(name, arguments[0], *NUMBERS)
+        if to_whole if to_whole is not None else x.kind == "integer":
+            return whole(*rule(x.ends), nullable=x.nullable, step=x.step if name == "negate" else 1)
+        return real(*rule(x.doubles), nullable=x.nullable)
+
+    return apply
+
+
+def rounding(rule: Callable[[Fraction], Fraction | int]) -> Rule:
+    """Return the rule of a rounding to whole numbers that engines compute exactly."""
+    return monotone(lambda x: intervals.rising(x, rule), to_whole=True)
+
+
+def round_half_up(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of floor(x + 1/2), which is x itself where that is whole."""
+    x = take(name, arguments[0], *NUMBERS)
+    ends = x.ends if x.kind == "integer" else intervals.rounded(x.ends)
+    return whole(*ends, nullable=x.nullable)
+
+
+def round_to(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of x rounded to a number of decimals."""
+    x = take(name, arguments[0], *NUMBERS)
+    digits = constant_whole(name, arguments[1], -15, 15)
+    scaled = intervals.multiply(x.doubles, (Fraction(10) ** digits,) * 2)
+    return real(*intervals.rounded_to(x.doubles, digits), nullable=x.nullable or real(*scaled, nullable=False).nullable)
+
+
+def partial(rule: Callable[[Interval], Interval], defined: Callable[[Fraction], bool]) -> Rule:
+    """Return the rule of a function that is NULL below some number."""
+
+    def apply(name: str, arguments: Arguments) -> Typed:
+        x = take(name, arguments[0], *NUMBERS)
+        low = x.doubles[0]
+        return real(*rule(x.doubles), nullable=x.nullable or low is None or not defined(low))
+
+    return apply
+
+
+def power(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of x to the y; bounded only for constant y."""
+    x, y = (take(name, argument, *NUMBERS) for argument in arguments)
+    exponent = None if y.nullable or y.bounds[0] is None or y.bounds[0] != y.bounds[1] else float(y.bounds[0])
+    low, high = intervals.NOWHERE if exponent is None else intervals.power(x.doubles, Fraction(exponent))
+    return real(low, high, nullable=x.nullable or y.nullable or low is None)
+
+
+def extreme(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of the least or the greatest of the values that are not NULL; NULL only if all are."""
+    several = [take(name, argument, *NUMBERS, *MOMENTS) for argument in arguments]
+    facts = hull(name, several)
+    if facts.kind is None:
+        return facts
+    # Each constant bounds the result on its far side; the others may not be there to do so: a column that is declared
+    # never to be NULL may hold one all the same.
+    lows = [as_kind(typed.low, facts.kind) for typed in several if typed.kind]
+    highs = [as_kind(typed.high, facts.kind) for typed in several if typed.kind]
+    sure = [
+        argument.constant is not None and not argument.typed.nullable for argument in arguments if argument.typed.kind
+    ]
+    near, far, inner, outer = (lows, highs, min, max) if name == "least" else (highs, lows, max, min)
+    firm = [end for end, present in zip(far, sure, strict=True) if present and end is not None]
+    first = None if None in near else inner(near)  # type: ignore[type-var]
+    second = inner(firm) if firm else None if None in far else outer(far)  # type: ignore[type-var]
+    low, high = (first, second) if name == "least" else (second, first)
+    nullable = all(typed.nullable for typed in several)
+    return Typed(kind=facts.kind, nullable=nullable, low=low, high=high)
+
+
+def clamp(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of x clamped to constants, which is NULL where x is."""
+    x, low, high = (take(name, argument, *NUMBERS) for argument in arguments)
+    bottom, top = low.bounds[0], high.bounds[0]
+    constants = [argument.constant for argument in arguments[1:]]
+    if None in constants or bottom is None or top is None or bottom > top:
+        raise WrongKind(spelled(name), "two constant numbers, the lower one first", ("something else",))
+    whole_ = unify(name, (x, low, high)) == "integer"
+    ends = [None if end is None else min(max(end, bottom), top) for end in (x.ends if whole_ else x.doubles)]
+    least, most = bottom if ends[0] is None else ends[0], top if ends[1] is None else ends[1]
+    return whole(least, most, nullable=x.nullable) if whole_ else real(least, most, nullable=x.nullable)
+
+
+def comparison(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of a comparison of two values of one kind."""
+    kind = unify(name, [argument.typed for argument in arguments])
+    if kind == "boolean" and name not in {"equal", "not_equal"}:
+        raise WrongKind(spelled(name), "numbers, texts, dates or timestamps", ("boolean",))
+    return truth(_nullable(arguments))
+
+
+def membership(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of `in`: constants of the kind of the first argument."""
+    for argument in arguments[1:]:
+        if argument.constant is None:
+            raise WrongKind(spelled(name), "constants other than NULL in its list", (argument.typed.kind or "NULL",))
+    unify(name, [argument.typed for argument in arguments])
+    return truth(arguments[0].typed.nullable)
+
+
+def connective(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of and, or, not: three-valued."""
+    for argument in arguments:
+        take(name, argument, "boolean", advice="write a condition, such as x > 0")
+    return truth(_nullable(arguments))
+
+
+def is_null(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of IS NULL, which is never NULL."""
+    return truth(False)
+
+
+def like(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of LIKE: a constant pattern, and a constant escape of one character."""
+    take(name, arguments[0], "text")
+    pattern = constant_text(name, arguments[1])
+    if len(arguments) == 3:
+        escape = constant_text(name, arguments[2])
+        if len(escape) != 1:
+            raise WrongKind(spelled(name), "an escape of one character", (f"{len(escape)} characters",))
+        position = 0
+        while position < len(pattern):  # an escape must escape something that would be special
+            if pattern[position] == escape:
+                position += 1
+                if pattern[position : position + 1] not in {"%", "_", escape}:
+                    raise WrongKind(
+                        spelled(name), "a pattern whose escapes stand before %, _ or an escape", ("another",)
+                    )
+            position += 1
+    return truth(arguments[0].typed.nullable)
+
+
+def texts(result: Callable[[bool], Typed]) -> Rule:
+    """Return the rule of a function of texts."""
+
+    def apply(name: str, arguments: Arguments) -> Typed:
+        for argument in arguments:
+            take(name, argument, "text")
+        return result(_nullable(arguments))
+
+    return apply
+
+
+def text(nullable: bool) -> Typed:
+    """Return the facts of a text."""
+    return Typed(kind="text", nullable=nullable)
+
+
+def substring(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of a part of a text, from a constant place and of a constant length."""
+    constant_whole(name, arguments[1], 1, 10**6)
+    constant_whole(name, arguments[2], 0, 10**6)
+    return text(take(name, arguments[0], "text").nullable)
+
+
+def counted(low: int, high: int | None) -> Callable[[bool], Typed]:
+    """Return the facts of a whole number that counts signs of a text."""
+    end = None if high is None else Fraction(high)
+    return lambda nullable: Typed(kind="integer", nullable=nullable, low=Fraction(low), high=end)
+
+
+def right(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of the end of a text, of a constant length."""
+    constant_whole(name, arguments[1], 0, 10**6)
+    return text(take(name, arguments[0], "text").nullable)
+
+
+def padded(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of a text that is filled up to a constant length."""
+    constant_whole(name, arguments[1], 0, LONGEST)
+    if not constant_text(name, arguments[2]):
+        raise WrongKind(spelled(name), "a constant text to fill with", ("an empty one",))
+    return text(take(name, arguments[0], "text").nullable)
+
+
+def split_part(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of the part of a text at a constant place, between constant texts."""
+    if not constant_text(name, arguments[1]):
+        raise WrongKind(spelled(name), "a constant text that parts others", ("an empty one",))
+    constant_whole(name, arguments[2], 1, 1000)
+    return text(take(name, arguments[0], "text").nullable)
+
+
+def replace(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of a text in which one constant stands for another; a short one, so that no text explodes."""
+    old, new = (constant_text(name, argument) for argument in arguments[1:])
+    if not old or len(new) > LONGEST_INSTEAD:
+        allowed = f"a constant text to replace, and another of at most {LONGEST_INSTEAD} characters"
+        raise WrongKind(spelled(name), allowed, ("an empty one" if not old else f"{len(new)} characters",))
+    return text(take(name, arguments[0], "text").nullable)
+
+
+def case(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of CASE: conditions and values in turn, and at the end what holds otherwise."""
+    if len(arguments) % 2 == 0:
+        raise WrongKind(
+            spelled(name), "conditions and values in turn, and a last value", (f"{len(arguments)} arguments",)
+        )
+    for argument in arguments[:-1:2]:
+        take(name, argument, "boolean", advice="write a condition after WHEN")
+    return hull(name, [argument.typed for argument in (*arguments[1::2], arguments[-1])])
+
+
+def coalesce(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of the first argument that is not NULL."""
+    facts = hull(name, [argument.typed for argument in arguments])
+    nullable = all(argument.typed.nullable for argument in arguments)
+    return Typed(kind=facts.kind, nullable=nullable, low=facts.low, high=facts.high, values=facts.values)
+
+
+def nullif(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of x, NULL where it equals y."""
+    unify(name, [argument.typed for argument in arguments])
+    x = arguments[0].typed
+    return Typed(kind=x.kind, nullable=True, low=x.low, high=x.high, step=x.step, values=x.values)
+
+
+def bin_of(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of floor(x / width) * width, for a constant width."""
+    x, width = take(name, arguments[0], *NUMBERS), arguments[1].constant
+    if isinstance(width, bool) or not isinstance(width, (int, Fraction)) or width <= 0:
+        raise WrongKind(spelled(name), "a constant width above 0, such as 10", ("something else",))
+    if x.kind == "integer" and isinstance(width, int):
+        ends = intervals.rising(x.ends, lambda end: floor(end / width) * width)
+        return whole(*ends, nullable=x.nullable, step=width)
+    try:
+        size = Fraction(float(width))
+    except OverflowError:
+        raise WrongKind(spelled(name), "a width that a double can hold", ("a larger one",)) from None
+    ratio = intervals.divide(x.doubles, (size, size))  # unbounded for a width that no double tells from 0
+    nullable = x.nullable or real(*ratio, nullable=False).nullable
+    steps = intervals.rising(intervals.nearest(ratio), floor)
+    if isinstance(width, Fraction):
+        return real(*intervals.multiply(steps, (size, size)), nullable=nullable)
+    return whole(*intervals.multiply(steps, (Fraction(width),) * 2), nullable=nullable, step=width)
+
+
+def bucket(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of the number, from 0, of the equal bin of [low, high] that holds x."""
+    x = take(name, arguments[0], *NUMBERS)
+    low, high = (take(name, argument, *NUMBERS).bounds for argument in arguments[1:3])
+    if low[0] is None or low[0] != low[1] or high[0] is None or high[0] != high[1] or low[0] >= high[0]:
+        raise WrongKind(spelled(name), "constant ends with low below high", ("others",))
+    bins = constant_whole(name, arguments[3], 1, MOST_VALUES)
+    return whole(Fraction(0), Fraction(bins - 1), nullable=x.nullable)
+
+
+FLOOR, CEIL, TRUNCATE = rounding(floor), rounding(ceil), rounding(trunc)
+SIGN = rounding(lambda x: (x > 0) - (x < 0))
+
+
+# The rules of casts and of functions of dates and times: kinds taken, and public facts of the result.
+#
+# Like the other rules, these see types and constants, never data.
+
+
+def cast(kind: Kind, *sources: Kind) -> Rule:
+    """Return the rule of a cast, which gives NULL for what it cannot read."""
+
+    def apply(name: str, arguments: Arguments) -> Typed:
+        advice = "ROUND it first" if kind == "text" else ""
+        x = take(name, arguments[0], *sources, advice=advice)
+        nullable = x.nullable or x.kind == "text" != kind
+        low, high = x.low, x.high
+        if x.kind in NUMBERS and kind in NUMBERS:
+            if kind == "number":
+                return real(*x.bounds, nullable=nullable)
+            return whole(*(intervals.rounded(x.ends) if x.kind == "number" else x.ends), nullable=nullable)
+        if x.kind == "boolean" and kind == "integer":
+            return whole(Fraction(0), Fraction(1), nullable=nullable)
+        if kind == "boolean":
+            return truth(nullable)
+        if kind == "date" and isinstance(low, datetime.datetime) and isinstance(high, datetime.datetime):
+            low, high = low.date(), high.date()
+        if kind not in MOMENTS or x.kind not in MOMENTS:
+            low = high = None
+        values = x.values if x.kind == kind else None
+        return Typed(kind=kind, nullable=nullable, low=as_kind(low, kind), high=as_kind(high, kind), values=values)
+
+    return apply
+
+
+def year(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of the year of a date or timestamp."""
+    x = take(name, arguments[0], *MOMENTS)
+    low, high = (Fraction(end.year) if isinstance(end, datetime.date) else None for end in (x.low, x.high))
+    return Typed(kind="integer", nullable=x.nullable, low=low, high=high)
+
+
+def part(low: int, high: int, *kinds: Kind) -> Rule:
+    """Return the rule of a part of a date or time that lies in a fixed range."""
+
+    def apply(name: str, arguments: Arguments) -> Typed:
+        x = take(name, arguments[0], *(kinds or MOMENTS))
+        return whole(Fraction(low), Fraction(high), nullable=x.nullable)
+
+    return apply
+
+
+def _part_name(name: str, argument: TypedArgument, kinds: set[Kind | None]) -> str:
+    allowed = dates.DATE_PARTS + (() if "date" in kinds else dates.TIME_PARTS)
+    value = constant_text(name, argument)
+    if value not in allowed:
+        raise WrongKind(spelled(name), f"a part among {', '.join(allowed)}", (repr(value[:20]),))
+    return value
+
+
+def date_trunc(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of the start of the part that holds a moment, of the same kind."""
+    x = take(name, arguments[1], *MOMENTS)
+    chosen = _part_name(name, arguments[0], {x.kind})
+    if not isinstance(x.low, datetime.date) or not isinstance(x.high, datetime.date):
+        return Typed(kind=x.kind, nullable=x.nullable)
+    low, high = dates.truncate(x.low, chosen), dates.truncate(x.high, chosen)
+    values = dates.starts(x.low, x.high, chosen, MOST_VALUES)
+    return Typed(kind=x.kind, nullable=x.nullable, low=low, high=high, values=values)
+
+
+def date_diff(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of the number of starts of a part after the first moment and up to the second."""
+    start, end = (take(name, argument, *MOMENTS) for argument in arguments[1:])
+    chosen = _part_name(name, arguments[0], {start.kind, end.kind})
+    low = high = None
+    if isinstance(start.high, datetime.date) and isinstance(end.low, datetime.date):
+        low = Fraction(dates.difference(chosen, start.high, end.low))
+    if isinstance(start.low, datetime.date) and isinstance(end.high, datetime.date):
+        high = Fraction(dates.difference(chosen, start.low, end.high))
+    return Typed(kind="integer", nullable=start.nullable or end.nullable, low=low, high=high)
+
+
+def epoch_us(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of the microseconds from the start of 1970 to a moment."""
+    x = take(name, arguments[0], *MOMENTS)
+    ends = (Fraction(dates.microseconds(end)) if isinstance(end, datetime.date) else None for end in (x.low, x.high))
+    return whole(*ends, nullable=x.nullable)
+
+
+def moment_of(kind: Kind) -> Rule:
+    """Return the rule of a moment that lies a number of days after the start of 1970; NULL outside the calendar."""
+
+    def apply(name: str, arguments: Arguments) -> Typed:
+        take(name, arguments[0], *NUMBERS)
+        return Typed(kind=kind, nullable=True)
+
+    return apply
+
+
+def make_date(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of the day of a year, a month and a day; NULL where there is none."""
+    year_, *_ = [take(name, argument, "integer") for argument in arguments]
+    constants = [argument.constant for argument in arguments]
+    nullable = True
+    if all(type(one) is int for one in constants):
+        try:
+            datetime.date(*constants)  # type: ignore[arg-type]
+            nullable = False
+        except (ValueError, OverflowError):
+            pass
+    first, last = year_.ends
+    if first is None or last is None:
+        return Typed(kind="date", nullable=nullable)
+    low, high = (min(max(int(end), 1), 9999) for end in (first, last))
+    return Typed(kind="date", nullable=nullable, low=datetime.date(low, 1, 1), high=datetime.date(high, 12, 31))
+
+
+def format_date(name: str, arguments: Arguments) -> Typed:
+    """Return the facts of a moment as text; of days between public ends these are all the texts that there can be."""
+    x = take(name, arguments[0], *MOMENTS)
+    form = constant_text(name, arguments[1])
+    if not dates.is_format(form) or len(form) > 200:
+        raise WrongKind(spelled(name), f"a format of {', '.join(dates.FORMATS)} here", (repr(form[:40]),))
+    low, high, values = x.low, x.high, None
+    daily = not dates.tells_times(form)
+    if isinstance(low, datetime.date) and isinstance(high, datetime.date) and (daily or x.kind == "date"):
+        values = dates.formatted_days(low, high, form, MOST_VALUES)
+    return Typed(kind="text", nullable=x.nullable, values=values)
+
+
+def shift(unit: str, *kinds: Kind) -> Rule:
+    """Return the rule of adding a constant number of days, months or seconds; NULL outside the years 1 to 9999."""
+
+    def apply(name: str, arguments: Arguments) -> Typed:
+        x = take(name, arguments[0], *kinds)
+        amount = constant_whole(name, arguments[1], -(10**9), 10**9)
+        ends = [dates.shift(end, unit, amount) if isinstance(end, datetime.date) else None for end in (x.low, x.high)]
+        nullable = x.nullable or None in ends
+        return Typed(kind=x.kind, nullable=nullable, low=ends[0], high=ends[1])
+
+    return apply
+
+
+def longest(column: Facts) -> int:
+    """Return how many characters of a column's texts are read: as many as its longest public value has, if more."""
+    return max([LONGEST, *(len(value) for value in column.values or () if isinstance(value, str))])

@@ -27,7 +27,7 @@ from privet.inference.contrast import Alternative, Contrast
 from privet.inference.equation import Equation
 from privet.inference.finding import Finding
 from privet.planner.plan import Known, Place, Plan, Reading
-from privet.query.functions import mentions
+from privet.query.expressions import mentions
 from privet.query.resolve import linear_in
 from privet.release import Released
 

@@ -20,7 +20,7 @@ from privet.inference.bars import Bars, Law, depths, derived_bars, half_width, n
 from privet.inference.levels import mixed
 from privet.planner.contributions import Bias, moved
 from privet.planner.plan import Known, Place, Plan, Reading
-from privet.query.functions import mentions
+from privet.query.expressions import mentions
 
 from .postprocess import evaluate
 

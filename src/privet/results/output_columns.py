@@ -15,7 +15,7 @@ from privet.planner.groupings import Combined, Levels
 from privet.planner.plan import Plan
 from privet.planner.public_plan import PublicPlan, listings
 from privet.planner.rounds import InSteps
-from privet.query.functions import evaluate_row, mentions
+from privet.query.expressions import evaluate_row, mentions
 from privet.query.nodes import PublicRows, Query, Step
 
 from .read import level_kinds

@@ -13,7 +13,7 @@ from privet.core.schema import Kind
 from privet.engines.dialects.duckdb import DUCKDB, TYPES
 from privet.engines.duckdb.public import Bound, fetch
 from privet.engines.scan_sql.dialect import Renderer, RowSource
-from privet.query.functions import evaluate_row, typed
+from privet.query.expressions import evaluate_row, typed
 from privet.query.nodes import Step
 from privet.query.typed import INT64
 

@@ -17,7 +17,7 @@ from privet.core.schema import Kind
 from privet.engines.dialects.duckdb import DUCKDB, TYPES
 from privet.engines.duckdb.public import Bound, fetch
 from privet.engines.scan_sql.dialect import Renderer, RowSource
-from privet.query.functions import mentions, typed
+from privet.query.expressions import mentions, typed
 from privet.query.nodes import Beside, Order, Output, OverRows, PublicRows, Query, Step
 from privet.query.released import PLACES, SPREADS, facts_over
 

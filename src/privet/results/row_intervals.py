@@ -15,7 +15,7 @@ from privet.core.relation import ColumnRef, Expression
 from privet.core.schema import Kind
 from privet.inference.bars import Bars, Law, depths, derived_bars, half_width, noise_points, points_for
 from privet.planner.plan import Known, Place, Plan, Reading
-from privet.query.functions import mentions
+from privet.query.expressions import mentions
 from privet.query.normal import FIRST_DAY, LAST_DAY, MICROSECONDS, date_at, microseconds, timestamp_at
 from privet.query.resolve import in_days, linear_in
 

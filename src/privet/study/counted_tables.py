@@ -32,8 +32,8 @@ from privet.inference.table_tests import (
 from privet.planner.keys import group_key
 from privet.planner.make import known_rows
 from privet.planner.plan import Plan
+from privet.query.expressions import typed
 from privet.query.frame import Frame, Result, count
-from privet.query.functions import typed
 from privet.query.nodes import Query
 from privet.query.terms import col
 

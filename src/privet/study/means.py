@@ -29,8 +29,8 @@ from privet.inference.contrast import (
 from privet.inference.equation import Equation
 from privet.inference.finding import Finding
 from privet.planner.plan import Plan
+from privet.query.expressions import typed
 from privet.query.frame import Frame, Result
-from privet.query.functions import typed
 from privet.query.nodes import Query
 from privet.query.terms import Term, col, mean, var
 from privet.results.comparisons import PopulationReader

@@ -31,8 +31,8 @@ from privet.planner.measurements import Measurement
 from privet.planner.plan import Plan
 from privet.planner.share_plan import with_tulap
 from privet.planner.tulap_counts import TulapMeasure
+from privet.query.expressions import typed
 from privet.query.frame import Frame, Result, col, count, when, with_condition
-from privet.query.functions import typed
 from privet.query.nodes import Query
 
 from .hypothesis import Hypothesis

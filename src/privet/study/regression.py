@@ -22,8 +22,8 @@ from privet.planner.contributions import loses
 from privet.planner.make import private_schema
 from privet.planner.moment_plan import MomentPlan, RowLimit, Variable, plan_moments
 from privet.planner.verify import verify
+from privet.query.expressions import typed
 from privet.query.frame import Frame
-from privet.query.functions import typed
 from privet.query.normal import call
 from privet.query.terms import count
 

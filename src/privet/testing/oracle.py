@@ -37,8 +37,9 @@ from privet.engines.scan_sql.dialect import Form
 from privet.engines.scan_sql.row_values import doubles
 from privet.engines.scan_sql.statement import write_scan
 from privet.query.evaluation import as_kind
-from privet.query.functions import evaluate_row, longest, typed
+from privet.query.expressions import evaluate_row, typed
 from privet.query.shape import OVER, equal_sides, schema_of
+from privet.query.typed import longest
 
 __all__ = ["Memory", "gives", "read", "weight"]
 

@@ -16,7 +16,8 @@ from privet.core.relation import Call, ColumnRef, Expression, Literal
 from privet.engines.dialects.duckdb import DUCKDB, TYPES
 from privet.engines.scan_sql.dialect import Renderer, RowSource
 from privet.engines.scan_sql.row_values import clamped
-from privet.query.functions import FUNCTIONS, evaluate_row, typed
+from privet.query.expressions import evaluate_row, typed
+from privet.query.functions import FUNCTIONS
 from privet.testing.oracle import read
 
 KINDS = ("integer", "number", "boolean", "text", "date", "timestamp")

@@ -18,7 +18,8 @@ from privet.core.relation import Call, ColumnRef
 from privet.engines.dialects.postgres import POSTGRES
 from privet.engines.scan_sql.dialect import Renderer
 from privet.engines.scan_sql.row_values import clamped
-from privet.query.functions import FUNCTIONS, evaluate_row, typed
+from privet.query.expressions import evaluate_row, typed
+from privet.query.functions import FUNCTIONS
 
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -15,7 +15,7 @@ from privet.core.schema import Contribution, Table, category, integer, number
 from privet.core.unit import Person, Rows, Unit
 from privet.ledger.memory import MemoryLedger
 from privet.planner.cells import which_of
-from privet.query.functions import evaluate_row, typed
+from privet.query.expressions import evaluate_row, typed
 from privet.query.normal import call
 from privet.session import Session
 

@@ -14,10 +14,12 @@ from privet.core.errors import RequestError, UnknownName, WrongKind
 from privet.core.relation import Call, ColumnRef, Expression, Literal, Within
 from privet.core.schema import Schema, boolean, category, date, integer, number, text, timestamp
 from privet.core.unit import Person
-from privet.query.functions import FUNCTIONS, typed
+from privet.query.expressions import typed
+from privet.query.functions import FUNCTIONS
+from privet.query.intervals import outward
 from privet.query.normal import call
 from privet.query.shape import facts_of, group_facts
-from privet.query.typed import clamp_ends, outward
+from privet.query.typed import clamp_ends
 
 COLUMNS = {
     "age": integer(0, 120),

@@ -25,8 +25,7 @@ from privet.planner.batch import _as_of, editions_of_batch
 from privet.planner.make import error_of, make_plan
 from privet.planner.plan import EDITIONS, Spend
 from privet.planner.verify import verify
-from privet.query.conditions import typed_where
-from privet.query.functions import evaluate_row
+from privet.query.expressions import evaluate_row, typed_where
 from privet.query.normal import call
 from privet.query.sql.parse import parse
 

@@ -9,7 +9,7 @@ import pytest
 from privet.core.errors import RequestError, WrongKind
 from privet.core.schema import Schema, boolean, date, integer, number, text
 from privet.core.unit import Person
-from privet.query.functions import evaluate_row
+from privet.query.expressions import evaluate_row
 from privet.query.nodes import Query
 from privet.query.sql.parse import parse
 

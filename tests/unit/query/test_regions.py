@@ -12,7 +12,7 @@ import pytest
 from privet.core.relation import Call, ColumnRef, Expression, Literal
 from privet.core.schema import ColumnFacts, boolean, date, integer, number, text
 from privet.query.conditions import EVERY, ValueSet, disjoint, elementary, regions_of
-from privet.query.functions import evaluate_row
+from privet.query.expressions import evaluate_row
 from privet.query.normal import call
 
 DAYS = [datetime.date(2024, 1, day) for day in range(1, 9)]

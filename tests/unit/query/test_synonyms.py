@@ -228,7 +228,7 @@ def test_what_a_synonym_cannot_mean_is_refused(expression: str, error: type[Exce
 
 def test_null_in_a_list_is_what_is_not_known() -> None:
     from privet.core.relation import Call
-    from privet.query.functions import evaluate_row
+    from privet.query.expressions import evaluate_row
 
     for written, found in (("age IN (1, NULL)", None), ("age NOT IN (1, NULL)", None), ("age IN (7, NULL)", True)):
         where = of(written).where
@@ -241,7 +241,7 @@ def test_null_in_a_list_is_what_is_not_known() -> None:
 
 
 def test_a_formatted_date_has_public_values() -> None:
-    from privet.query.functions import typed
+    from privet.query.expressions import typed
 
     months = of("STRFTIME(day, '%Y-%m')").where
     assert months is not None

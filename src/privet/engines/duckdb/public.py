@@ -17,7 +17,8 @@ from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Key
 from privet.engines.dialects.duckdb import DUCKDB, TYPES
 from privet.engines.scan_sql.dialect import Renderer, RowSource
-from privet.query.functions import FUNCTIONS, mentions, typed
+from privet.query.expressions import mentions, typed
+from privet.query.functions import FUNCTIONS
 
 if TYPE_CHECKING:
     import duckdb

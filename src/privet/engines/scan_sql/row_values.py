@@ -14,8 +14,7 @@ from privet.core.relation import ColumnRef as Name
 from privet.core.scan import Discovery, Norm, Sum
 from privet.core.schema import ColumnFacts, Schema, fetched_columns
 from privet.core.unit import Person, Window, unit_columns
-from privet.query.functions import longest
-from privet.query.typed import INT64, LONGEST
+from privet.query.typed import INT64, LONGEST, longest
 
 from .dialect import FIRST, FIRST_MOMENT, LAST, LAST_MOMENT, Dialect, Renderer, RowSource
 

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 from privet.core.errors import InvariantError, Unsupported
 from privet.core.scan import Counts, GroupKey, Largest, Near, Norm, Once, Pairs, Scan, Sizes, Sum, Truncate
 from privet.core.schema import Key, Kind, Schema
-from privet.query.functions import longest, mentions
+from privet.query.expressions import mentions
 from privet.query.shape import MOST_ROWS
-from privet.query.typed import INT64
+from privet.query.typed import INT64, longest
 
 from .dialect import Dialect, Rendered, Renderer
 from .relations import relation_sql

@@ -18,7 +18,7 @@ from privet.core.relation import ColumnRef, Expression, Literal
 from privet.core.schema import Schema
 from privet.core.unit import unit_columns
 from privet.query.build import aggregated, refined
-from privet.query.functions import mentions, typed
+from privet.query.expressions import mentions, typed
 from privet.query.join import Columns, full, join, pair
 from privet.query.lookups import among, exists, has_outer, outer
 from privet.query.nodes import MARK, PrivateRows, ReleasedRows, Select, Standing, aggregate, is_aggregate, label

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from privet.core.errors import InvariantError, RequestError, UnknownName, Unsupported
 from privet.core.relation import ColumnRef, Expression, Literal
 from privet.query.build import refined
-from privet.query.functions import evaluate_row, mentions
+from privet.query.expressions import evaluate_row, mentions
 from privet.query.join import kept_by
 from privet.query.lookups import Others, Wanted, among, exists, has_outer, is_among, is_met, looked_up, ownerless
 from privet.query.nodes import (

@@ -16,7 +16,7 @@ from typing import Any
 from privet.core.errors import PrivetError
 from privet.core.relation import ColumnRef, Expression
 from privet.core.schema import integer, number
-from privet.query.functions import prepared
+from privet.query.expressions import prepared
 from privet.query.normal import decimal
 from privet.query.resolve import checked
 

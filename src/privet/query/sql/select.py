@@ -14,7 +14,7 @@ from privet.core.relation import ColumnRef, Expression
 from privet.core.schema import Schema
 from privet.core.unit import unit_columns
 from privet.query.build import aggregated, by_distinct, listed, narrowed, refined
-from privet.query.functions import mentions
+from privet.query.expressions import mentions
 from privet.query.inside import deduplicated, grouped, stays_within, with_ranks
 from privet.query.join import shared_rows, united
 from privet.query.lookups import has_outer, outer
