@@ -153,7 +153,7 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "aggregates:register",
+        "aggregates.aggregate:register",
         "conformance/test_outside_aggregate.py",
         ("entry.name in AGGREGATES", "False"),
         ("name in _BY_SQL or name in _RESERVED", "name in _BY_SQL"),

@@ -7,15 +7,17 @@ Everything else in the package asks an aggregate through the methods here, or it
 from __future__ import annotations
 
 import math
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from inspect import isabstract
 from statistics import NormalDist
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from privet.core.errors import Unsupported
+from privet.core.errors import BadParameter, UnknownName, Unsupported
 from privet.core.relation import Call, Expression
 from privet.core.scan import Sum
 from privet.core.schema import Kind
@@ -308,3 +310,127 @@ def deviations_in(law: Law, tail: float) -> float:
 
 def _nearest(x: Fraction) -> int:
     return (2 * x.numerator + x.denominator) // (2 * x.denominator)
+
+
+# The names by which queries call aggregates.
+
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,59}", re.ASCII)
+_MOST_ARGUMENTS = 2
+
+
+@dataclass(frozen=True)
+class NamedAggregate:
+    """A name that a query may call an aggregate by, and the names that SQL has for it."""
+
+    name: str
+    aggregate: type[Aggregate]
+    sql: tuple[str, ...]
+    form: str | None = None
+    plain: bool = True
+    """Whether its columns are all that it takes, so that it is called by its name alone."""
+
+    def of(self, wanted: Wanted) -> Aggregate:
+        """Return the aggregate that a query calls by this name."""
+        return self.aggregate.of(replace(wanted, form=self.form))
+
+    def __call__(self, *arguments: Argument) -> Aggregate:
+        """Return the aggregate of these arguments, where it needs nothing else."""
+        return self.of(Wanted(arguments=arguments, where=arguments[0].where if arguments else None))
+
+
+AGGREGATES: dict[str, NamedAggregate] = {}
+"""Every aggregate, by the name that a query gives it."""
+
+_BY_SQL: dict[str, NamedAggregate] = {}
+_RESERVED: set[str] = set()
+_OWN: set[type[Aggregate]] = set()
+"""The package's own, which are not to be taken out."""
+
+
+def register(aggregate: type[Aggregate]) -> None:
+    """Make an aggregate known to SQL, to `privet.query.terms.aggregate`, to plans and to answers.
+
+    Guarantee: privacy does not rest on the aggregate. Its sums are measured with noise for the sensitivity that their
+    declared ends imply, engines clamp to these ends, and what it reads was released.
+
+    Raises:
+        BadParameter: it is no complete aggregate, its names are none, or one of them is taken.
+    """
+    if not isinstance(aggregate, type) or not issubclass(aggregate, Aggregate) or isabstract(aggregate):
+        raise BadParameter("aggregate", aggregate, "a subclass of Aggregate with names, sums and read")
+    entries = _entries(aggregate)
+    for entry in entries:
+        if entry.name in AGGREGATES:
+            raise BadParameter("names", entry.name, "a name that no other aggregate has")
+        for name in entry.sql:
+            if name in _BY_SQL or name in _RESERVED:
+                raise BadParameter("names", name, "a name that no other function of SQL has")
+    _add(entries)
+
+
+def unregister(aggregate: type[Aggregate]) -> None:
+    """Forget an aggregate that was registered from outside."""
+    for entry in [entry for entry in AGGREGATES.values() if entry.aggregate is aggregate]:
+        if entry.aggregate in _OWN:
+            raise BadParameter("aggregate", aggregate.__name__, "one that was registered from outside")
+        del AGGREGATES[entry.name]
+        for name in entry.sql:
+            del _BY_SQL[name]
+
+
+def entry_of(function: str) -> NamedAggregate:
+    """Return the aggregate that a query calls by a name."""
+    if function not in AGGREGATES:
+        raise UnknownName("aggregate", function, tuple(AGGREGATES))
+    return AGGREGATES[function]
+
+
+def in_sql(name: str) -> NamedAggregate | None:
+    """Return the aggregate that SQL calls by a name, if its columns are all that it takes."""
+    return _BY_SQL.get(name.upper())
+
+
+def sql_names() -> tuple[str, ...]:
+    """Return the names that SQL has for aggregates whose columns are all that they take."""
+    return tuple(_BY_SQL)
+
+
+def reserve(names: Iterable[str]) -> None:
+    """Keep names of functions that are no aggregates, or have a syntax of their own, from being registered.
+
+    Raises:
+        BadParameter: one was registered before the functions of SQL were known.
+    """
+    for name in names:
+        entry = _BY_SQL.get(name)
+        if entry is not None and entry.aggregate not in _OWN:
+            raise BadParameter("names", name, "a name that no other function of SQL has")
+        _RESERVED.add(name)
+
+
+def add_own(aggregate: type[Aggregate], *, plain: bool = True) -> None:
+    """Make an aggregate of the package known; `plain` is whether SQL calls it by its name, with columns alone."""
+    _OWN.add(aggregate)
+    special = (NamedAggregate(name, aggregate, sql, plain=False) for name, sql in aggregate.names.items())
+    _add(_entries(aggregate) if plain else special)
+
+
+def _entries(aggregate: type[Aggregate]) -> tuple[NamedAggregate, ...]:
+    names = getattr(aggregate, "names", {})
+    several = len(names) > 1
+    entries = tuple(
+        NamedAggregate(name, aggregate, tuple(sql), name if several else None) for name, sql in names.items()
+    )
+    listed = [name.lower() if name.isupper() else "" for entry in entries for name in entry.sql]
+    if not entries or not all(map(_NAME.fullmatch, (*names, *listed))) or len(set(listed)) < len(listed):
+        raise BadParameter("names", dict(names), "such as {'rms': ('RMS',)}: in queries in lower case, in SQL in upper")
+    if type(aggregate.arity) is not int or not 1 <= aggregate.arity <= _MOST_ARGUMENTS:
+        raise BadParameter("arity", aggregate.arity, "1 or 2")
+    return entries
+
+
+def _add(entries: Iterable[NamedAggregate]) -> None:
+    for entry in entries:
+        AGGREGATES[entry.name] = entry
+        _BY_SQL.update(dict.fromkeys(entry.sql if entry.plain else (), entry))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from privet.aggregates import NamedAggregate, in_sql, sql_names
+from privet.aggregates.aggregate import NamedAggregate, in_sql, sql_names
 from privet.core.errors import ParseError, RequestError, UnknownName, Unsupported
 from privet.query.functions import Function
 from privet.query.functions import in_sql as scalar_in_sql

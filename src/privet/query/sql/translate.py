@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from privet.aggregates import NamedAggregate, reserve
+from privet.aggregates.aggregate import NamedAggregate, reserve
 from privet.core.errors import ParseError, RequestError, UnknownName, Unsupported, WrongKind
 from privet.core.relation import ColumnRef, Expression, Literal
 from privet.query.lookups import outer
