@@ -6,7 +6,7 @@ from mutant import Mutant, of
 
 MUTANTS: list[Mutant] = [
     *of(
-        "planner.contributions:_of_reading",
+        "planner.stability:_of_reading",
         "laws/test_bounding_marks.py",
         ("above or (lost and high > 0)", "above"),
         ("below or (lost and low < 0)", "below"),
@@ -14,7 +14,7 @@ MUTANTS: list[Mutant] = [
         ("_EITHER if below or (above and aggregate.arity > 1) else Bias(low=above)", "_NONE"),
     ),
     *of(
-        "planner.contributions:loses",
+        "planner.stability:loses",
         "laws/test_bounding_marks.py",
         ("scan.schema.unit.rowwise", "False"),
         ("min(rows, cells) > groups or (rows > kept and not scan.distinct)", "min(rows, cells) > groups"),
@@ -22,18 +22,18 @@ MUTANTS: list[Mutant] = [
         ("if any(join.most is not None for join in joins_of(scan.table)):\n    ...", ""),
     ),
     *of(
-        "planner.contributions:_most_rows",
+        "planner.stability:_most_rows",
         "laws/test_bounding_marks.py",
         ("schema.key in unit_columns(schema.unit) or _one_each(scan.table)", "True"),
         ("schema.key in unit_columns(schema.unit) or _one_each(scan.table)", "False"),
     ),
     *of(
-        "planner.contributions:_quotient",
+        "planner.stability:_quotient",
         "laws/test_bounding_marks.py",
         ("-signs[0] * signs[1] ** 2", "signs[0] * signs[1] ** 2"),
     ),
     *of(
-        "planner.contributions:_product",
+        "planner.stability:_product",
         "laws/test_bounding_marks.py",
         ("reversed(signs)", "signs"),
     ),

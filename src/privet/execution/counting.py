@@ -16,7 +16,6 @@ from privet.core.relation import Expression
 from privet.core.scan import GroupKey
 from privet.core.schema import Schema
 from privet.display import Figures
-from privet.planner.contributions import loses
 from privet.planner.keys import group_key
 from privet.planner.make import private_schema
 from privet.planner.many_counts import (
@@ -28,6 +27,7 @@ from privet.planner.many_counts import (
     range_design,
     spans_workload,
 )
+from privet.planner.stability import loses
 from privet.planner.verify import verify
 from privet.query.expressions import typed
 from privet.query.frame import Frame

@@ -24,7 +24,6 @@ from privet.query.normal import text
 from privet.query.resolve import meanings
 
 from .accuracy import heading, reached, widths
-from .contributions import column_bias, cut_within, loses
 from .keys import other_way, people_needed
 from .matrix import MatrixMeasure
 from .measurements import facts_of_measured
@@ -33,6 +32,7 @@ from .moments import MomentMeasure
 from .plan import Pass, Plan, Spend, Target
 from .selections import choice_notes, largest_in_words, presence_lines, winner_notes
 from .shared_counts import shared_line
+from .stability import column_bias, cut_within, loses
 from .tulap_counts import TulapMeasure
 
 if TYPE_CHECKING:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from privet.core.event import Floats
 
     from .accuracy import CellSums
-    from .contributions import Bias
+    from .stability import Bias
 
 
 @dataclass(frozen=True)
@@ -361,13 +361,13 @@ class Plan:
     @cached_property
     def bounding_bias(self) -> Mapping[str, Bias]:
         """To which sides bounding can move each aggregate, found once for each plan."""
-        from .contributions import bounding_bias
+        from .stability import bounding_bias
 
         return bounding_bias(self)
 
     def bias(self, meaning: Expression) -> tuple[bool, bool]:
         """Return whether bounding can make a column too low, and too high; it is an expression over aggregates."""
-        from .contributions import column_bias
+        from .stability import column_bias
 
         return column_bias(meaning, self)
 

@@ -18,8 +18,8 @@ from privet.core.relation import Call, ColumnRef, Expression, Literal
 from privet.core.schema import Kind
 from privet.inference.bars import Bars, Law, depths, derived_bars, half_width, noise_points, points_for
 from privet.inference.levels import mixed
-from privet.planner.contributions import Bias, moved
 from privet.planner.plan import Known, Place, Plan, Reading
+from privet.planner.stability import Bias, moved
 from privet.query.expressions import mentions
 
 from .postprocess import evaluate

@@ -18,9 +18,9 @@ from privet.core.schema import Schema
 from privet.display import Figures, draw_grid, draw_text, html_lines, html_table, shown_amount, written
 from privet.execution.executor import Executor
 from privet.execution.request import AskOptions, Catalog, spend_of
-from privet.planner.contributions import loses
 from privet.planner.make import private_schema
 from privet.planner.moment_plan import MomentPlan, RowLimit, Variable, plan_moments
+from privet.planner.stability import loses
 from privet.planner.verify import verify
 from privet.query.expressions import typed
 from privet.query.frame import Frame
