@@ -209,7 +209,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "ledger.account:within_cap",
         f"{RULES} {ACCOUNTS}",
-        ("delta <= one.keys_delta", "True"),
+        ("delta <= for_keys", "True"),
     ),
     *of(
         "ledger.account:Account.check_spent",

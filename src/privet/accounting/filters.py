@@ -15,15 +15,21 @@ from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.errors import BadParameter, BudgetExceeded, RequestError, Unsupported
 from privet.core.event import Event, Exact, read_event
 from privet.core.given import listed, read_fields
-from privet.core.numbers import Number, failure_probability, float_down, float_up, most, open_probability, read_order
+from privet.core.numbers import (
+    Number,
+    compact,
+    failure_probability,
+    float_down,
+    float_up,
+    most,
+    open_probability,
+    read_order,
+)
 from privet.display import room, round_down
 
 from .convert import best_order, order_budget, rho_from
 from .events import response_rdp, response_rho
 from .gdp import log_down
-
-_LARGEST_DENOMINATOR = 4096
-"""Sums whose denominator has more bits than this are rounded up to 1024 binary places, to stay of constant size."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -265,13 +271,6 @@ def add_exact(total: Exact, charge: Exact) -> Exact:
     if math.isinf(total) or math.isinf(charge):
         return math.inf
     return compact(Fraction(total) + Fraction(charge))
-
-
-def compact(total: Fraction) -> Fraction:
-    """Return a sum itself, or, once its denominator has grown long, a value just above it with a short one."""
-    if total.denominator.bit_length() <= _LARGEST_DENOMINATOR:
-        return total
-    return Fraction(-(-(total.numerator << 1024) // total.denominator), 1 << 1024)
 
 
 # Odometers: a running total of privacy loss that may be read, and acted upon, at any time.

@@ -263,6 +263,17 @@ def inflate(computed: float) -> float:
     return computed * (1 + MARGIN) + _LEAST if computed else computed
 
 
+_LARGEST_DENOMINATOR = 4096
+"""Sums whose denominator has more bits than this are rounded up to 1024 binary places, to stay of constant size."""
+
+
+def compact(total: Fraction) -> Fraction:
+    """Return a sum itself, or, once its denominator has grown long, a value just above it with a short one."""
+    if total.denominator.bit_length() <= _LARGEST_DENOMINATOR:
+        return total
+    return Fraction(-(-(total.numerator << 1024) // total.denominator), 1 << 1024)
+
+
 def deflate(computed: float) -> float:
     """Return a double no larger than the non-negative real that `computed` approximates."""
     return max(0.0, computed * (1 - MARGIN) - _LEAST)

@@ -16,13 +16,13 @@ from itertools import pairwise
 from operator import itemgetter
 from typing import Any, cast
 
-from privet.accounting.filters import Filter, PureFilter, Remaining, RenyiFilter, ZcdpFilter, compact, open_filter
+from privet.accounting.filters import Filter, PureFilter, Remaining, RenyiFilter, ZcdpFilter, open_filter
 from privet.core.budget import Approximate, Budget, Pure, Zcdp
 from privet.core.division import Members, Touched
 from privet.core.errors import BadParameter, InvariantError, LedgerError
 from privet.core.event import Event, Exact
 from privet.core.given import instance
-from privet.core.numbers import float_down
+from privet.core.numbers import compact, float_down
 from privet.ledger import codec
 
 from .entries import Cap, Payment, Time
@@ -532,15 +532,16 @@ def within_cap(one: Filter) -> bool:
         case PureFilter(budget=Pure(epsilon=most), spent=spent) | ZcdpFilter(budget=Zcdp(rho=most), spent=spent):
             return spent <= most
         case RenyiFilter(budget=Approximate(epsilon=most), spent=spent, spent_pure=pure, spent_delta=delta):
-            return delta <= one.keys_delta and (
-                spent <= _allowed(one.budget, one.order, one.keys_share) or pure <= most
-            )
+            allowed, for_keys = _allowed(one.budget, one.order, one.keys_share)
+            return delta <= for_keys and (spent <= allowed or pure <= most)
     return False
 
 
 @cache
-def _allowed(budget: Approximate, order: float, keys_share: Fraction) -> Fraction:
-    return RenyiFilter(budget, order, keys_share).allowed
+def _allowed(budget: Approximate, order: float, keys_share: Fraction) -> tuple[Fraction, Fraction]:
+    """Return the divergence that a filter allows, and the part of its delta that pays for keys."""
+    opened = RenyiFilter(budget, order, keys_share)
+    return opened.allowed, opened.keys_delta
 
 
 def _budget(one: Filter) -> Budget:
