@@ -104,7 +104,7 @@ MUTANTS: list[Mutant] = [
         ('"CONFIDENCE" in found and "WITHIN" not in found', "False"),
     ),
     *of(
-        "results.row_intervals:RowBars._numbers",
+        "results.read:RowBars._numbers",
         "laws/test_accuracy_first.py",
         ("low, high = (low, high) if line.factor >= 0 else (high, low)", "pass"),
     ),

@@ -78,17 +78,17 @@ MUTANTS: list[Mutant] = [
     *of(
         "execution.executor:Executor._scan",
         "adversarial/test_error_chains.py adversarial/test_session_order.py",
-        ("_alone(lambda: self.engine.scan(scan), EngineError())", "self.engine.scan(scan)"),
+        ("_alone(lambda: self.engine.scan(scan), EngineError)", "self.engine.scan(scan)"),
     ),
     *of(
         "execution.executor:Executor.release",
         "adversarial/test_error_chains.py adversarial/test_session_order.py",
-        ("_alone(lambda: self._drawn(plan, receipt), _unreleased())", "self._drawn(plan, receipt)"),
+        ("_alone(lambda: self._drawn(plan, receipt), _unreleased)", "self._drawn(plan, receipt)"),
     ),
     *of(
         "execution.executor:Executor.release_batch",
         "adversarial/test_error_chains.py adversarial/test_session_order.py",
-        ("_alone(lambda: self._drawn_batch(batch, receipt), _unreleased())", "self._drawn_batch(batch, receipt)"),
+        ("_alone(lambda: self._drawn_batch(batch, receipt), _unreleased)", "self._drawn_batch(batch, receipt)"),
     ),
     *of(
         "engines.duckdb.sources:open_source",

@@ -128,7 +128,7 @@ MUTANTS: list[Mutant] = [
         ("noise.quantile(np.array([1 - tail]))", "noise.quantile(np.array([1 - 3 * tail]))"),
     ),
     *of(
-        "results.row_intervals:RowBars._with_lost",
+        "results.read:RowBars._with_lost",
         COVERAGE,
         ("min(least, 0)", "0"),
         ("max(most, 0)", "0"),

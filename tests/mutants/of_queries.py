@@ -105,7 +105,7 @@ MUTANTS: list[Mutant] = [
         ("return days.arguments[0]", "return days"),
     ),
     *of(
-        "results.row_intervals:as_moments",
+        "results.read:as_moments",
         "unit/test_date_answers.py",
         ("math.ceil(held * size) if up else math.floor(held * size)", "math.floor(held * size)"),
     ),

@@ -372,9 +372,9 @@ MUTANTS: list[Mutant] = [
         ),
     ),
     *of(
-        "execution.pace:Pace.asking",
+        "execution.pace:Pace._held",
         "unit/test_pace.py",
-        ("self._wait(self.step)\nraise", "raise"),
+        ("self._wait(step)\nraise", "raise"),
     ),
     *of(
         "execution.pace:Pace._wait",

@@ -17,7 +17,7 @@ from privet import Approximate, Contribution, Person, Session, Table
 from privet.core.errors import RequestError, Unbounded, Unsupported
 from privet.query import frame
 from privet.query.sql.parse import parse
-from privet.results.row_intervals import as_moments
+from privet.results.read import as_moments
 
 FIRST, LAST = datetime.date(2023, 1, 1), datetime.date(2023, 12, 31)
 DAY = datetime.timedelta(days=1)

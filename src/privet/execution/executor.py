@@ -126,7 +126,8 @@ class Executor:
 
         The time spent waiting depends on the duration of another scan, so the result is held to the pace.
         """
-        self.pace.fresh()
+        if self.pace.step is not None:
+            self.pace.fresh()
         here = os.getpid()
         with self._turns.turn(digest):
             with self._changed:
@@ -290,7 +291,7 @@ class Executor:
         stored = self._stored_batch(now) if receipt.answered else None
         if stored is not None:
             return stored
-        released = _alone(lambda: self._drawn_batch(batch, receipt), _unreleased())
+        released = _alone(lambda: self._drawn_batch(batch, receipt), _unreleased)
         return _kept_all(*self.ledger.store(receipt, tuple(map(_packed, released))), now)
 
     def find_choice(self, plan: ChoicePlan, key: str | None = None) -> tuple[Receipt, int] | None:
@@ -309,7 +310,7 @@ class Executor:
         stored = self.find_choice(plan) if receipt.answered else None
         if stored is not None:
             return stored
-        place = _alone(lambda: choose_one(self._read_together(plan.scans, receipt), plan, receipt), _unreleased())
+        place = _alone(lambda: choose_one(self._read_together(plan.scans, receipt), plan, receipt), _unreleased)
         receipt, kept = self.ledger.store(receipt, place)
         return receipt, cast(int, kept)
 
@@ -344,7 +345,7 @@ class Executor:
         stored = self.stored(plan) if receipt.answered else None
         if stored is not None:
             return stored
-        released = _alone(lambda: self._drawn(plan, receipt), _unreleased())
+        released = _alone(lambda: self._drawn(plan, receipt), _unreleased)
         receipt, kept = self.ledger.store(receipt, _packed(released))
         return Kept(receipt, _unpacked(kept), plan)
 
@@ -364,7 +365,7 @@ class Executor:
 
     def _scan(self, scan: Scan) -> SealedSums:
         # whatever an engine or a source raises may quote a row
-        return _alone(lambda: self.engine.scan(scan), EngineError())
+        return _alone(lambda: self.engine.scan(scan), EngineError)
 
 
 def run_plan(executor: Executor, plan: Plan, *, confidence: Number | None, key: str | None) -> Answer:
@@ -410,23 +411,24 @@ def run_public(executor: Executor, plan: PublicPlan, *, key: str | None) -> Answ
     return read_public(rows, plan, receipt)
 
 
-def _alone(work: Callable[[], Result], failure: PrivetError) -> Result:
+def _alone(work: Callable[[], Result], failure: Callable[[], PrivetError]) -> Result:
     """Return what work on private rows returns; whatever it raises leaves without its text, its frames and its notes.
 
     Guarantee: from what is raised here nothing can be reached that a foreign error said, nor a frame that held rows.
     """
+    raised: PrivetError | None
     try:
         return work()
     except PrivetError as error:
-        failure = bare(error)
+        raised = bare(error)
     except Exception:  # which one it is may depend on the rows
-        bare(failure)
-    raise failure  # out here nothing is being handled that it could carry
+        raised = None
+    raise failure() if raised is None else raised  # out here nothing is being handled that it could carry
 
 
 def without_private_words(work: Callable[[], Result]) -> Result:
     """Return what work on private rows returns; what it raises contains nothing that depends on rows."""
-    return _alone(work, _unreleased())
+    return _alone(work, _unreleased)
 
 
 def _unreleased() -> PrivetError:

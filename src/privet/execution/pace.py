@@ -9,9 +9,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from fractions import Fraction
+from functools import partial
 
 from privet.core.errors import BadParameter
 from privet.core.numbers import Number, rational
@@ -44,21 +45,25 @@ class Pace:
     ) -> None:
         self.step, self._clock, self._sleep = step, clock, sleep
         self._asked = threading.local()
+        self.asking: Callable[[], AbstractContextManager[None]] = (
+            nullcontext if step is None else partial(self._held, step)
+        )
+        """Returns the context in which a question is asked."""
 
     @contextmanager
-    def asking(self) -> Iterator[None]:
+    def _held(self, step: Fraction) -> Iterator[None]:
         """Hold back what comes out of the block, answer or error, if it is `fresh`; the outermost block decides."""
-        if self.step is None or getattr(self._asked, "start", None) is not None:
+        if getattr(self._asked, "start", None) is not None:
             yield
             return
         self._asked.start, self._asked.fresh = self._clock(), False
         try:
             yield
         except Exception:
-            self._wait(self.step)
+            self._wait(step)
             raise
         else:
-            self._wait(self.step)
+            self._wait(step)
         finally:
             self._asked.start = None
 

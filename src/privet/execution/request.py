@@ -310,7 +310,7 @@ def read_question(
         raise RequestError("parameters are for questions in SQL; build this one with the values themselves")
     match question:
         case str():
-            values = GivenValues(read_parameters(parameters), given or utc_now())
+            values = GivenValues({} if parameters is None else read_parameters(parameters), given or utc_now())
             query, wish = parse_asked(question, tables, catalog.views, schema=catalog.schema, given=values, first=first)
         case Result():
             query, wish = question.query(), question.wish

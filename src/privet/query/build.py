@@ -724,6 +724,8 @@ def _check_step(step: Step, names: dict[str, Facts]) -> dict[str, Facts]:
 
 def _named(name: str, expression: Expression, columns: Known) -> dict[str, Facts]:
     """Return what is known of an expression, under a name; nothing where that cannot be said."""
+    if not mentions(expression) <= columns.keys():  # it is over an aggregate
+        return {}
     try:
         return {name: facts_of(expression, columns)}
     except RequestError:

@@ -138,6 +138,16 @@ class Step:
         """Whether each row is made of one row of the step before."""
         return not (self.beside or self.windows) and self.keys is None
 
+    @property
+    def renames(self) -> dict[str, str] | None:
+        """The columns that a plain step names, by their new names, if that is all it does, as most do; else None."""
+        if self.where is not None or self.distinct or self.order or self.limit is not None or self.offset:
+            return None
+        named = {
+            output.name: output.expression.name for output in self.outputs if isinstance(output.expression, ColumnRef)
+        }
+        return named if len(named) == len(self.outputs) else None
+
 
 @dataclass(frozen=True)
 class Grouping:

@@ -33,10 +33,6 @@ ROW = "privet row"
 
 def run(step: Step, rows: dict[str, Any], kinds: Mapping[str, Kind]) -> tuple[dict[str, Any], dict[str, Kind]]:
     """Return the rows of a step, each still with the number of the released row that it came from."""
-    picked = _picked(step)
-    if picked is not None:
-        picked[ROW] = ROW
-        return {name: rows[was] for name, was in picked.items()}, {name: kinds[was] for name, was in picked.items()}
     outputs = (*step.outputs, Output(ROW, ColumnRef(ROW)))
     if not step.distinct:
         return run_step(replace(step, outputs=outputs), rows, kinds)
@@ -48,16 +44,6 @@ def run(step: Step, rows: dict[str, Any], kinds: Mapping[str, Kind]) -> tuple[di
     kept = list(first.values())[step.offset :]
     kept = kept if step.limit is None else kept[: step.limit]
     return {name: [values[index] for index in kept] for name, values in found.items()}, made
-
-
-def _picked(step: Step) -> dict[str, str] | None:
-    """Return the columns that a step names, if that is all it does, as most do; no engine is needed for it then."""
-    if step.where is not None or step.distinct or step.order or step.limit is not None or step.offset:
-        return None
-    columns = {
-        output.name: output.expression.name for output in step.outputs if isinstance(output.expression, ColumnRef)
-    }
-    return columns if len(columns) == len(step.outputs) else None
 
 
 @dataclass(frozen=True)
@@ -120,6 +106,8 @@ def _after(step: Step, table: ReleasedTable, rows_of: Rows) -> ReleasedTable:
 
 def _plain(step: Step, table: ReleasedTable) -> ReleasedTable:
     """Return what a step makes of each row by itself, and which rows it keeps."""
+    if step.renames is not None:
+        return _renamed(step.renames, table)
     columns: dict[str, Any] = {ROW: list(range(table.size)), **table.columns}
     found, kinds = run(step, columns, {ROW: "integer", **table.kinds})
     chosen = [int(row) for row in found.pop(ROW)]
@@ -139,6 +127,15 @@ def _plain(step: Step, table: ReleasedTable) -> ReleasedTable:
         or (step.distinct and bool(origins))
     )
     return ReleasedTable(listed, made, origins, noisy, table.found)
+
+
+def _renamed(names: Mapping[str, str], table: ReleasedTable) -> ReleasedTable:
+    """Return columns under other names, which takes no engine."""
+    columns = {name: _listed(table.columns[was]) for name, was in names.items()}
+    kinds = {name: table.kinds[was] for name, was in names.items()}
+    known = {name: table.origins[was] for name, was in names.items() if was in table.origins}
+    origins = {name: own for name, own in known.items() if not own or any(one is not None for one in own)}
+    return ReleasedTable(columns, kinds, origins, table.noisy, table.found)
 
 
 def _derived(expression: Expression, table: ReleasedTable, rows: Sequence[int]) -> list[Origin | None]:

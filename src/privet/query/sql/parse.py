@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -38,6 +38,8 @@ from .clauses import UNDERSTOOD, Node, blamed, check_depth, check_nodes, part, p
 from .quartiles import read_quantiles
 from .rewrites import (
     BOUNDING,
+    FORMS,
+    GIVEN,
     NOTHING,
     GivenValues,
     read_schema,
@@ -361,10 +363,24 @@ def parse_asked(
         return query, replace(wish, inside=0)
 
     def settle(nodes: Sequence[Node]) -> None:
-        settle_names(nodes, tables, known, schema)
-        settle_given(nodes, given)
+        _settle(nodes, tables, known, schema, given)
 
     return _read_tree(sql, settle, read)
+
+
+def _has_forms(nodes: Sequence[Node]) -> bool:
+    """Return whether something may be written in a form of which `settle_forms` makes another."""
+    return any(node.key in FORMS or node.args.get("method") for node in nodes)
+
+
+def _settle(
+    nodes: Sequence[Node], tables: Collection[str], views: Collection[str], schema: str | None, given: GivenValues
+) -> None:
+    """Replace names with dots before them, parameters and the clock by what they mean, where there are any."""
+    if any(node.args.get("db") is not None for node in nodes):
+        settle_names(nodes, tables, views, schema)
+    if given.values or any(node.key == "anonymous" and str(node.args["this"]).upper() in GIVEN for node in nodes):
+        settle_given(nodes, given)
 
 
 def _beside_public_groups(tree: Node, tables: Mapping[str, Schema]) -> None:
@@ -402,12 +418,13 @@ def _read_tree(sql: str, settle: Callable[[Sequence[Node]], None], read: Callabl
             tree, wish = _tree(sql, tokens)
             check_depth(tree, MOST_DEEP)
             nodes = list(tree.walk())
-            if settle_forms(nodes):
+            if _has_forms(nodes) and settle_forms(nodes):
                 nodes = list(tree.walk())
             check_nodes(nodes, NAMES)
             if any(node.key == "window" for node in nodes) and read_quantiles(nodes):
                 nodes = list(tree.walk())
-            without_brackets(nodes)
+            if any(node.key == "subquery" for node in nodes):
+                without_brackets(nodes)
             settle(nodes)
             return read(tree, wish)
     except RecursionError:
@@ -428,8 +445,7 @@ def parse_view(
         return read_rows(tree, tables, views)
 
     def settle(nodes: Sequence[Node]) -> None:
-        settle_names(nodes, tables, views, schema)
-        settle_given(nodes, NOTHING)
+        _settle(nodes, tables, views, schema, NOTHING)
 
     return _read_tree(sql, settle, read)
 

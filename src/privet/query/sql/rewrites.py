@@ -160,6 +160,9 @@ def _is_name(token: Node) -> bool:
 
 # Forms that say in other words what is understood: WITH ROLLUP, x = ANY (...), x IN (VALUES ...), NATURAL JOIN.
 
+FORMS = frozenset(("rollup", "cube", "any", "all", "values"))
+"""Kinds of nodes in the forms that are written anew; NATURAL JOIN is a join with a method."""
+
 NATURAL = "natural"
 """Marks a join of all columns that both sides have, until it is known which these are."""
 
@@ -168,7 +171,7 @@ def settle_forms(nodes: Sequence[Node]) -> bool:
     """Write other forms anew, and return whether there were any."""
     changed = False
     for node in nodes:
-        rewrite = _FORMS.get(node.key)
+        rewrite = _REWRITES.get(node.key)
         if rewrite is not None and rewrite(node):
             changed = True
     return changed
@@ -230,7 +233,7 @@ def _join(node: Node) -> bool:
     return True
 
 
-_FORMS = {"group": _group, "eq": _any, "neq": _any, "in": _in, "join": _join}
+_REWRITES = {"group": _group, "eq": _any, "neq": _any, "in": _in, "join": _join}
 
 
 # Joins in brackets as a plain list of joins: FROM (a JOIN b ON ...) JOIN c ON ..., and a JOIN (b JOIN c ON ...) ON ...
@@ -438,6 +441,9 @@ _MOMENTS = frozenset(
 ) | {"CURRENT_DATETIME", "UTC_TIMESTAMP", "TRANSACTION_TIMESTAMP", "STATEMENT_TIMESTAMP", "GET_CURRENT_TIMESTAMP"}
 CLOCK = _DAYS | _MOMENTS
 """Functions that are the day or the moment at which a question is asked, in UTC."""
+
+GIVEN = MARKS | CLOCK
+"""What may stand for a value that a question is given, in capitals."""
 
 _MOST_VALUES = 1_000
 
