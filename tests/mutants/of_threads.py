@@ -5,6 +5,7 @@ from __future__ import annotations
 from mutant import of
 
 THREADS = "adversarial/test_threads.py"
+FAILING = "adversarial/test_threads_that_fail.py"
 
 MUTANTS = [
     *of(
@@ -24,6 +25,16 @@ MUTANTS = [
         THREADS,
         ("self._turns.turn(digest)", 'self._turns.turn("")'),
         ("self._running.append(here)", "self._running.append(0)\nhere = 0"),
+    ),
+    *of(
+        "execution.executor:Executor.close",
+        FAILING,
+        ("self._changed.wait_for(lambda: here not in self._running)", "pass"),
+    ),
+    *of(
+        "execution.executor:Executor._read_scans",
+        FAILING,
+        ("self.ledger.fail(receipt)", "pass"),
     ),
     *of(
         "execution.executor:Executor._stored_batch",
