@@ -113,7 +113,15 @@ MUTANTS: list[Mutant] = [
         NORMS,
         ("weight * self._share(axes)", "weight"),
     ),
-    *of("strategy.residuals:ResidualStrategy._pair_norm", NORMS, ("4 * norm", "2 * norm"), ("2 * weight", "weight")),
+    *of(
+        "strategy.residuals:ResidualStrategy._pair_norm",
+        NORMS,
+        ("4 * norm", "2 * norm"),
+        ("2 * weight", "weight"),
+        ("sums.min()", "sums.max()"),
+        ("common * without", "without"),
+        ("(True, False)", "(True, True)"),
+    ),
     *of(
         "planner.many_counts:marginal_workload",
         ORDERED,

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import product as combinations_of
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -363,15 +362,19 @@ class ResidualStrategy(_Marginals):
         norm = self.column_norm()
         if len(self.sizes) > _MOST_PATTERNS:
             return 4 * norm
-        most = norm
-        choices = [(True,) if size == 1 else (True, False) for size in self.sizes]
-        for pattern in combinations_of(*choices):
-            moved = Fraction(0)
-            for axes, weight in zip(self.subsets, self.weights, strict=True):
-                agreeing = math.prod((self._product(axis, pattern[axis]) for axis in axes), start=Fraction(1))
-                moved += 2 * weight * (self._share(axes) - agreeing)
-            most = max(most, moved)
-        return most
+        # the sum over A is a polynomial of degree 1 in each attribute's product: all patterns at once, axis by axis
+        used = sorted({axis for axes in self.subsets for axis in axes})
+        sums: Any = np.zeros((2,) * len(used), dtype=object)
+        for axes, weight in zip(self.subsets, self.weights, strict=True):
+            sums[tuple(int(axis in axes) for axis in used)] = 2 * weight
+        whole = 1
+        for place, axis in enumerate(used):
+            products = [self._product(axis, alike) for alike in (True, False)]
+            common = math.lcm(*(one.denominator for one in products))
+            without, within = np.take(sums, 0, axis=place), np.take(sums, 1, axis=place)
+            sums = np.stack([common * without + int(common * one) * within for one in products], axis=place)
+            whole *= common
+        return max(norm, 2 * norm - Fraction(int(sums.min()), whole))
 
     def pair_norm(self) -> Fraction:
         return self._pair_norm

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import time
 from fractions import Fraction
 from typing import Any
 
@@ -166,6 +167,35 @@ def test_residuals_alone_are_not_covered_by_twice_the_norm() -> None:
     assert alone.pair_norm() / alone.column_norm() == 4
     many = strategy.ResidualStrategy((2,) * 15, ((0, 1),), (1,))
     assert many.pair_norm() == 4 * many.column_norm()
+
+
+def test_the_norm_of_pairs_is_the_largest_over_every_pattern_of_agreement() -> None:
+    generator = np.random.default_rng(5)
+    for _ in range(25):
+        sizes = tuple(int(size) for size in generator.integers(1, 6, size=4))
+        wide = [axis for axis in range(4) if sizes[axis] > 1]
+        every = [axes for ways in range(len(wide) + 1) for axes in itertools.combinations(wide, ways)]
+        subsets = tuple(axes for axes in every if generator.random() < 0.5) or (every[-1],)
+        weights = tuple(int(weight) for weight in generator.integers(1, 2**40, size=len(subsets)))
+        ranged = {axis: strategy.prefixes(sizes[axis]) for axis in wide[::2]}
+        bases = strategy.plan_residuals(strategy.marginals(sizes, [wide], factors=ranged)).bases if wide else ()
+        one = strategy.ResidualStrategy(sizes, subsets, weights, bases=bases)
+        moved = [one.column_norm()]
+        for pattern in itertools.product((True, False), repeat=4):
+            agreeing = Fraction(0)
+            for axes, weight in zip(subsets, weights, strict=True):
+                agreeing += weight * math.prod((one._product(axis, pattern[axis]) for axis in axes), start=Fraction(1))
+            moved.append(2 * (one.column_norm() - agreeing))
+        assert one.pair_norm() == max(moved)
+
+
+def test_the_norm_of_pairs_of_many_attributes_takes_no_time() -> None:
+    sizes = (2, 5, 3, 10, 4, 6, 7, 2, 9, 16, 5, 4, 3, 8)
+    factors = {3: strategy.all_ranges(10)}
+    planned = strategy.plan_residuals(strategy.all_marginals(sizes, ways=3, below=True, factors=factors))
+    began = time.process_time()
+    assert planned.column_norm() < planned.pair_norm() < 4 * planned.column_norm()
+    assert time.process_time() - began < 2
 
 
 @pytest.mark.parametrize(("measure", "place"), CASES)
