@@ -1,6 +1,7 @@
 """Answers as pictures: bars for groups, side by side for two keys, a line with a band for time or steps, a heat map.
 
-Every value is drawn with its interval; a heat map, which has no room for one, writes the value with its error.
+Every value is drawn with its interval; a heat map, which has no room for one, writes the value with its error, or above
+all of its cells how wide their intervals are.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from privet.core.errors import RequestError
 from privet.core.numbers import in_full
-from privet.display import ShownSeries, is_moments, shown_estimate
+from privet.display import ShownSeries, is_moments, shown_error, shown_estimate
 
 from .canvas import COLOURS, Path, Theme, canvas, finish, panels, read_theme
 
@@ -30,6 +31,14 @@ _MOST_SIDES = 6
 """This many bars stand side by side at one place; more of them make a heat map."""
 
 _MOST_CELLS = 40
+"""This many values of a key have a name, and an inch, of their own; of more of them on a map, some are named."""
+
+_NAMED = 24
+"""About how many values are named along a side of a map that has more of them than have room."""
+
+_MOST_WRITTEN = 12 * 12
+"""This many cells of a map have their number and its error written in them."""
+
 _LONG = 9
 _WRITTEN = "{x:,.10g}"
 """How numbers stand beside an axis."""
@@ -65,17 +74,20 @@ def plot_answer(
     rows = len(noisy[0].values) if noisy else 0
     if not rows:
         raise RequestError("there is nothing to draw: the answer has no noisy numbers, or only dates")
-    grid = _grid(keys)
+    grid = _grid(keys, any_size=heat)
     heat = grid is not None and (heat or (len(grid.second) > _MOST_SIDES and not _over_time(keys[:1])))
     names = [series.name for series in noisy]
-    title = f"{', '.join(names)} with {confidence * 100:.4g}% intervals"
+    level = f"{confidence * 100:.4g}%"
+    title = f"{', '.join(names)} with {level} intervals"
+    if heat and grid is not None and not _written(grid):
+        title = f"{', '.join(names)}; {level} intervals are {_widths_in_words(noisy)}"
     if any(series.mark for series in noisy):
         title += "\n(≥ at least, ≤ at most, ≈ about: intervals do not cover bounding)"
         names = [f"{series.mark} {series.name}".strip() for series in noisy]
     x, ys = _titles(keys, names, heat=heat)
-    tall = 2.2 if not heat or grid is None else max(2.2, 0.36 * len(grid.first) + 0.8)
+    tall = 2.2 if not heat or grid is None else max(2.2, 0.36 * _room(grid.first) + 0.8)
     height = max(4.2 if len(noisy) == 1 else 0.0, 1.2 + tall * len(noisy))
-    wide = 6.4 if grid is None or not heat else max(6.4, 1.6 + 0.85 * len(grid.second))
+    wide = 6.4 if grid is None or not heat else max(6.4, 1.6 + 0.85 * _room(grid.second))
     figure, several = panels(title, x, ys, width=wide, height=height)
     for series, axes, colour in zip(noisy, several, cycle(COLOURS), strict=False):
         if heat and grid is not None:
@@ -143,14 +155,39 @@ def _titles(keys: Sequence[ShownSeries], names: list[str], *, heat: bool) -> tup
     return keys[0].name if len(keys) == 2 else ", ".join(key.name for key in keys), names
 
 
-def _grid(keys: Sequence[ShownSeries]) -> Grid | None:
-    """Return the values of two keys that make a grid; None for other keys, and for pairs that come twice."""
+def _room(values: Sequence[Any]) -> int:
+    """Return how many values of a map's side have room for a name: all of a few, and some of many."""
+    return len(values) if len(values) <= _MOST_CELLS else _NAMED // 2
+
+
+def _written(grid: Grid) -> bool:
+    """Return whether each cell of a map has its number written in it."""
+    return len(grid.first) * len(grid.second) <= _MOST_WRITTEN
+
+
+def _widths_in_words(several: Sequence[ShownSeries]) -> str:
+    """Return how wide the intervals of some columns are, the narrowest and the widest of each."""
+    told = []
+    for series in several:
+        low, high = _ends(series)
+        halves = [(one - other) / 2 for one, other in zip(high, low, strict=True) if math.isfinite(one - other)]
+        ends = [shown_error(end) for end in (min(halves, default=math.inf), max(halves, default=math.inf))]
+        told.append(f"± {ends[0]}" if ends[0] == ends[1] else f"± {ends[0]} to ± {ends[1]}")
+    return ", ".join(told)
+
+
+def _grid(keys: Sequence[ShownSeries], *, any_size: bool) -> Grid | None:
+    """Return the values of two keys that make a grid; None for other keys, and for pairs that come twice.
+
+    Unless it may be of any size, it has few values of each key, or of the second along numbers and dates.
+    """
     if len(keys) != 2:
         return None
     pairs = list(zip(keys[0].values, keys[1].values, strict=True))
     first, second = (list(dict.fromkeys(key.values)) for key in keys)
     rows = {pair: row for row, pair in enumerate(pairs)}
-    if len(rows) != len(pairs) or len(first) > _MOST_CELLS or len(second) > _MOST_CELLS:
+    many = len(second) > _MOST_CELLS or (len(first) > _MOST_CELLS and not _over_time(keys[:1]))
+    if len(rows) != len(pairs) or (many and not any_size):
         return None
     return Grid(first, second, rows)
 
@@ -232,7 +269,7 @@ def _heat(figure: Figure, axes: Axes, series: ShownSeries, grid: Grid) -> None:
     axes.grid(False)
     known = [value for row in cells for value in row if math.isfinite(value)]
     middle = (min(known, default=0.0) + max(known, default=0.0)) / 2
-    if len(grid.first) * len(grid.second) > 12 * 12:
+    if not _written(grid):
         return
     for (one, two), row in grid.rows.items():
         if math.isfinite(values[row]):
@@ -249,10 +286,11 @@ def _name_places(
     """Write the names of groups below the bars, in lines where they are long, and numbers as people write them."""
     last = several[-1]
     if heat and grid is not None:
+        down, across = _named_places(grid.first), _named_places(grid.second)
         for axes in several:
-            axes.set_yticks(range(len(grid.first)), [_label(value) for value in grid.first])
-            axes.set_xticks(range(len(grid.second)), [_label(value) for value in grid.second])
-        _tilt(last, [_label(value) for value in grid.second])
+            axes.set_yticks(down, [_label(grid.first[place]) for place in down])
+            axes.set_xticks(across, [_label(grid.second[place]) for place in across])
+        _tilt(last, [_label(grid.second[place]) for place in across])
         return
     for axes in several:
         axes.yaxis.set_major_formatter(_WRITTEN)
@@ -267,6 +305,14 @@ def _name_places(
     else:
         last.set_xticks([])
         last.set_xlabel(f"{last.get_xlabel()} ({len(names):,} groups)")
+
+
+def _named_places(values: Sequence[Any]) -> range:
+    """Return which values of a map's side are named: all of a few; of many, every second, fifth, tenth and so on."""
+    if len(values) <= _MOST_CELLS:
+        return range(len(values))
+    steps = (digit * 10**power for power in range(len(str(len(values)))) for digit in (2, 5, 10))
+    return range(0, len(values), next(step for step in steps if step * _NAMED >= len(values)))
 
 
 def _row_names(keys: Sequence[ShownSeries], rows: int) -> list[str]:

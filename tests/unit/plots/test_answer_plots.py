@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,41 @@ def test_many_values_of_a_second_key_make_a_heat_map_with_values_and_errors() ->
     assert axes.images[0].get_array().tolist() == [list(range(8)), list(range(8, 16))]
     assert "5\n± 3" in [one.get_text() for one in axes.texts]
     assert labels(axes) == list(second)
+
+
+def crossed(first: Sequence[Any], second: Sequence[Any]) -> list[Column]:
+    pairs = [(one, two) for one in first for two in second]
+    return [Column("x", tuple(one for one, _ in pairs)), Column("y", tuple(two for _, two in pairs))]
+
+
+@pytest.mark.parametrize(("many", "step"), [(40, 1), (41, 2), (111, 5), (365, 20), (4096, 200)])
+def test_a_map_of_many_values_names_some_of_them_and_says_how_wide_intervals_are(many: int, step: int) -> None:
+    keys = crossed(("a", "b", "c", "d"), range(many))
+    figure = plot_answer([*keys, noisy(*range(4 * many))], confidence=0.9, heat=True)
+    axes = figure.axes[0]
+    assert axes.images[0].get_array().shape == (4, many)
+    assert not axes.texts
+    assert labels(axes) == [str(place) for place in range(0, many, step)]
+    assert [one.get_text() for one in axes.get_yticklabels()] == ["a", "b", "c", "d"]
+    assert axes.get_title(loc="left") == "n; 90% intervals are ± 2.5"
+    turned = plot_answer([*keys[::-1], noisy(*range(4 * many))], confidence=0.9, heat=True)
+    assert [one.get_text() for one in turned.axes[0].get_yticklabels()] == labels(axes)
+    assert max(*figure.get_size_inches(), *turned.get_size_inches()) < 37
+
+
+def test_the_narrowest_and_the_widest_interval_of_a_map_are_named() -> None:
+    keys = crossed(range(5), range(50))
+    values = tuple(range(250))
+    series = Column("n", values, tuple(one - 1.0 - one for one in values), tuple(one + 1.0 for one in values))
+    (axes, _) = plot_answer([*keys, series], confidence=0.95, heat=True).axes
+    assert axes.get_title(loc="left") == "n; 95% intervals are ± 1 to ± 130"
+
+
+def test_many_days_beside_a_second_key_make_lines() -> None:
+    days = [datetime.date(2024, 1, 1) + datetime.timedelta(days=place) for place in range(60)]
+    keys = crossed(days, ("f", "m"))
+    (axes,) = plot_answer([*keys, noisy(*range(120))], confidence=0.95).axes
+    assert [line.get_ydata().tolist() for line in axes.lines] == [list(range(0, 120, 2)), list(range(1, 120, 2))]
 
 
 def test_time_makes_a_line_with_a_band_in_its_order() -> None:
