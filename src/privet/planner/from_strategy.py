@@ -39,6 +39,8 @@ _MOST_MEASURED, _MOST_CELLS = 512, 128
 _MOST_WEIGHTED, _MOST_GROUPINGS = 256, 32
 """Over more cells, or with more groupings, weights are not optimised."""
 _ORDER = 32
+_WEIGHT_BITS = 12
+"""The least weight of a grouping is a part of the largest: 2 to the power of minus this."""
 _UNMEASURED = 8
 """Groupings of which one is measured a 500th as precisely as the most precise are not measured."""
 
@@ -285,10 +287,11 @@ def _weighted_groupings(release: SharedRelease, noise: Noise, weights: Sequence[
     With weights w of groupings whose rows are B, the precision is q = w for Gaussian noise and w^2 / 2 for Laplace's;
     the total of the questions' variances is tr(G X^-1) with X the sum of q B'B, and its slope along q_b is
     -tr(X^-1 G X^-1 B_b'B_b). The norm, which is the most that the weights of a cell add up to, is a smooth one here, of
-    order 32. Weights are rounded to four binary digits, so that they are the same on every machine.
+    order 32. Weights are rounded to four binary digits, so that they are the same on every machine; none is sought that
+    would be rounded up, since the inverse of X is then known to fewer digits than that.
     """
     import numpy as np
-    from scipy import linalg, optimize
+    from scipy import optimize
 
     from privet.strategy import MatrixStrategy
 
@@ -303,7 +306,7 @@ def _weighted_groupings(release: SharedRelease, noise: Noise, weights: Sequence[
     def loss(logs: Floats) -> tuple[float, Floats]:
         share = np.exp(logs - logs.max())
         precision = share**power
-        inverse = linalg.inv(np.tensordot(precision, grams, axes=1), overwrite_a=True, check_finite=False)
+        inverse = np.linalg.inv(np.tensordot(precision, grams, axes=1))
         middle = inverse @ wanted @ inverse
         total = float(np.vdot(inverse, wanted))
         slopes = power * precision * np.tensordot(grams, middle, axes=2) / total
@@ -315,9 +318,10 @@ def _weighted_groupings(release: SharedRelease, noise: Noise, weights: Sequence[
         return math.log(total) + power * norm, power * shares - slopes
 
     start = np.zeros(len(tables))
-    found = optimize.minimize(loss, start, jac=True, method="L-BFGS-B", bounds=optimize.Bounds(-8, 8))
+    ends = optimize.Bounds(-_WEIGHT_BITS / 2 * math.log(2), _WEIGHT_BITS / 2 * math.log(2))
+    found = optimize.minimize(loss, start, jac=True, method="L-BFGS-B", bounds=ends)
     raw = np.exp(found.x - found.x.max())
-    least = [significant(max(1, round(float(one) * 2**12)), 4) for one in raw]
+    least = [significant(max(1, round(float(one) * 2**_WEIGHT_BITS)), 4) for one in raw]
     kept = [place for place, one in enumerate(least) if one > _UNMEASURED or place == 0]
     common = math.gcd(*(least[place] for place in kept))
     rows = np.concatenate([tables[place] for place in kept]).astype(np.int64)

@@ -283,6 +283,21 @@ def test_several_groupings_with_hardly_any_noise_are_planned(epsilon: int) -> No
         assert len(session.plan_all([CUBE], epsilon=epsilon).plans) == 1
 
 
+@pytest.mark.parametrize("neighbors", ["add-remove", "change-one"])
+def test_groupings_whose_cells_are_best_left_nearly_unmeasured_are_planned(neighbors: Any) -> None:
+    """Weights of the cells that fall without end would make a matrix that has no inverse in doubles."""
+    columns = {"i": integer(0, 9, nullable=True), "j": integer(0, 5)}
+    table = Table(pa.table({"i": [1], "j": [2]}), unit=Rows(), columns=columns, neighbors=neighbors)
+    asked = [
+        "SELECT COUNT(*) AS n FROM t WHERE j < 2 OR j > 5",
+        "SELECT i AS k, i > 3 AS h, COUNT(*) AS n FROM t WHERE j < 2 OR j > 2.5 GROUP BY GROUPING SETS ((k, h), ())",
+        "SELECT COUNT(*) AS n FROM t WHERE j = 2",
+    ]
+    with Session({"t": table}, budget=PURE) as session:
+        (gain,) = session.plan_all(asked, epsilon=1).gains
+        assert gain.ratio > 1.7
+
+
 @pytest.mark.parametrize("budget", [PURE, RHO], ids=["laplace", "gaussian"])
 def test_several_groupings_have_less_noise_than_one_by_one(budget: Budget) -> None:
     """The ratio is that of the variances as they are once levels agree; the cost is the same."""
