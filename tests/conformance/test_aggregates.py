@@ -273,7 +273,7 @@ def test_without_noise_a_covariance_within_people_is_of_what_is_typical() -> Non
     assert len(plan.passes[0].measures) == 6  # the centred sum of s is shared
 
 
-STATISTICS: dict[str, Callable[[np.ndarray], float]] = {
+STATISTICS: dict[str, Callable[..., float]] = {
     "count": len,
     "sum": lambda values: values.sum(),
     "avg": lambda values: values.mean(),
@@ -281,6 +281,11 @@ STATISTICS: dict[str, Callable[[np.ndarray], float]] = {
     "var_samp": lambda values: values.var(ddof=1),
     "stddev_pop": lambda values: values.std(),
     "stddev_samp": lambda values: values.std(ddof=1),
+    "covar_pop": lambda x, y: np.cov(x, y, ddof=0)[0, 1],
+    "covar_samp": lambda x, y: np.cov(x, y)[0, 1],
+    "corr": lambda x, y: np.corrcoef(x, y)[0, 1],
+    "regr_slope": lambda x, y: np.polyfit(y, x, 1)[0],
+    "regr_r2": lambda x, y: np.corrcoef(x, y)[0, 1] ** 2,
 }
 
 

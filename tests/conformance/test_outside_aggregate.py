@@ -10,6 +10,7 @@ import math
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, product
 from pathlib import Path
@@ -20,11 +21,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from privet.aggregates import AGGREGATES, Aggregate, Count, Mean, register, unregister
+from privet.aggregates import AGGREGATES, Aggregate, Argument, Count, Mean, register, unregister
 from privet.core.budget import Pure
 from privet.core.errors import BadParameter, RequestError, UnknownName, Unsupported, WrongKind
 from privet.core.event import Receipt
-from privet.core.scan import SealedSums
+from privet.core.scan import SealedSums, Sum
 from privet.core.schema import Contribution, Schema, Table, category, integer, number
 from privet.core.unit import Person, Rows, Unit
 from privet.engines.dialects.duckdb import DUCKDB
@@ -38,6 +39,7 @@ from privet.query.terms import aggregate, col, count, mean
 from privet.release import release
 from privet.results.read import read_answer
 from privet.session import Session
+from privet.testing import check_aggregate
 
 FALSE_ALARMS = 5.7
 """This many standard deviations are exceeded once in 1.6e8 times on one side."""
@@ -274,6 +276,95 @@ def test_names_that_are_taken_or_none_are_refused(wrong: Any) -> None:
     with pytest.raises(BadParameter):
         register(wrong)
     assert before == AGGREGATES
+
+
+def reading(read: Any, sums: Any = Rms.sums) -> type[Aggregate]:
+    return type("Other", (Rms,), {"names": {"other": ("OTHER",)}, "read": read, "sums": sums})
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        reading(lambda self, square: square),
+        reading(lambda self, square, count: float(square[0])),
+        reading(lambda self, square, count: (square, count)),
+        reading(lambda self, square, count: square.no_such_thing()),
+        reading(Rms.read, lambda self: ()),
+        reading(Rms.read, lambda self: self.argument.plain()),
+        reading(Rms.read, lambda self: [self.argument.plain(), self.argument.present()]),
+        reading(Rms.read, lambda self: (self.argument, self.argument)),
+    ],
+)
+def test_an_aggregate_that_would_fail_once_it_was_paid_for_is_refused_when_it_is_registered(wrong: Any) -> None:
+    with pytest.raises(BadParameter, match="aggregate must be one that can be read: over columns from 1 to 2, it"):
+        register(wrong)
+    assert "other" not in AGGREGATES
+
+
+def test_an_aggregate_may_refuse_columns() -> None:
+    def sums(self: Any) -> Any:
+        raise RequestError("x must be negative")
+
+    picky = reading(Rms.read, sums)
+    register(picky)
+    unregister(picky)
+
+
+@dataclass(frozen=True)
+class Ratio(Aggregate):
+    """The sum of x over the sum of y, which is positive."""
+
+    over: Argument
+    under: Argument
+    names = {"ratio": ("RATIO_OF_SUMS",)}  # noqa: RUF012
+    arity = 2
+
+    def sums(self) -> tuple[Sum, ...]:
+        return self.over.plain(), self.under.plain()
+
+    def read(self, *released: Any) -> Any:
+        steps = (float(one.plain().step) for one in (self.over, self.under))
+        over, under = (total * step for total, step in zip(released, steps, strict=True))
+        return np.where(under > 0, over, 0.0) / np.maximum(np.abs(under), 1e-300)
+
+
+@pytest.fixture
+def ratio() -> Iterator[None]:
+    register(Ratio)
+    yield
+    unregister(Ratio)
+
+
+@pytest.mark.usefixtures("ratio")
+def test_an_aggregate_of_two_columns_has_a_suite_sql_and_python() -> None:
+    assert len(check_aggregate("ratio", exact=lambda x, y: x.sum() / y.sum() if y.sum() > 0 else 0.0).held) == 5
+    with pytest.raises(AssertionError, match="exact sums are read as the statistic"):
+        check_aggregate("ratio", exact=lambda x, y: x.mean())
+    sql = "SELECT ward, RATIO_OF_SUMS(cost, person) AS x FROM visits GROUP BY ward"
+    table = Table(rows(), unit=Rows(), columns={**COLUMNS, "person": integer(0, 300)}, rows=10**6)
+    with Session({"visits": table}, budget=Pure(epsilon=10**15)) as quiet:
+        answer = quiet.ask(sql, epsilon=10**9)
+        built = quiet.table("visits").group_by("ward").agg(x=aggregate("ratio", "cost", "person"))
+        assert quiet.plan(built, epsilon=1).digest == quiet.plan(sql, epsilon=1).digest
+    with duckdb.connect(":memory:") as connection:
+        connection.register("visits", rows())
+        wanted = dict(connection.execute("SELECT ward, SUM(cost) / SUM(person) FROM visits GROUP BY ward").fetchall())
+    assert {row["ward"]: row["x"] for row in answer} == pytest.approx(wanted, rel=1e-4)
+
+
+@pytest.mark.usefixtures("ratio")
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("RATIO_OF_SUMS(cost, ward)", "RATIO_OF_SUMS takes numbers; got text"),
+        ("RATIO_OF_SUMS(cost)", r"RATIO_OF_SUMS takes 2 arguments: RATIO_OF_SUMS\(x, y\); got 1 argument$"),
+        ("RMS()", r"RMS takes 1 argument: RMS\(x\); got no arguments$"),
+    ],
+)
+def test_an_error_names_an_aggregate_as_sql_calls_it(call: str, message: str) -> None:
+    with session(Rows()) as one, pytest.raises(WrongKind) as refused:
+        one.plan(SQL.replace("RMS(cost)", call), epsilon=1)
+    assert re.search(message, str(refused.value).partition("\n")[0])
 
 
 def test_what_belongs_to_the_package_stays() -> None:

@@ -157,6 +157,7 @@ MUTANTS: list[Mutant] = [
         "conformance/test_outside_aggregate.py",
         ("entry.name in AGGREGATES", "False"),
         ("name in _BY_SQL or name in _RESERVED", "name in _BY_SQL"),
+        ("_try(entry)", "None"),
     ),
     *of(
         "aggregates.column_sums:CountRows.of",

@@ -17,8 +17,8 @@ from inspect import isabstract
 from statistics import NormalDist
 from typing import TYPE_CHECKING, ClassVar, Self
 
-from privet.core.errors import BadParameter, UnknownName, Unsupported
-from privet.core.relation import Call, Expression
+from privet.core.errors import BadParameter, RequestError, UnknownName, Unsupported
+from privet.core.relation import Call, ColumnRef, Expression
 from privet.core.scan import Sum
 from privet.core.schema import Kind
 from privet.core.wire import wired
@@ -355,7 +355,8 @@ def register(aggregate: type[Aggregate]) -> None:
     declared ends imply, engines clamp to these ends, and what it reads was released.
 
     Raises:
-        BadParameter: it is no complete aggregate, its names are none, or one of them is taken.
+        BadParameter: it is no complete aggregate, its names are none, one of them is taken, or a trial over columns
+            from 1 to 2 shows that `sums` or `read` returns something else than it should.
     """
     if not isinstance(aggregate, type) or not issubclass(aggregate, Aggregate) or isabstract(aggregate):
         raise BadParameter("aggregate", aggregate, "a subclass of Aggregate with names, sums and read")
@@ -366,6 +367,8 @@ def register(aggregate: type[Aggregate]) -> None:
         for name in entry.sql:
             if name in _BY_SQL or name in _RESERVED:
                 raise BadParameter("names", name, "a name that no other function of SQL has")
+    for entry in entries:
+        _try(entry)
     _add(entries)
 
 
@@ -428,6 +431,32 @@ def _entries(aggregate: type[Aggregate]) -> tuple[NamedAggregate, ...]:
     if type(aggregate.arity) is not int or not 1 <= aggregate.arity <= _MOST_ARGUMENTS:
         raise BadParameter("arity", aggregate.arity, "1 or 2")
     return entries
+
+
+def _try(entry: NamedAggregate) -> None:
+    """Refuse an aggregate that fails over columns from 1 to 2: it would fail once a question was paid for."""
+    import numpy as np
+
+    number: Kind = "number"
+    columns = tuple(
+        Argument(expression=ColumnRef(name), low=Fraction(1), high=Fraction(2), step=None, nullable=True, where=None)
+        for name in "xy"[: entry.aggregate.arity]
+    )
+    try:
+        made = entry.of(Wanted(arguments=columns, kinds=(number,) * len(columns)))
+        sums = made.sums()
+        listed = isinstance(sums, tuple) and bool(sums) and all(isinstance(total, Sum) for total in sums)
+        fault = None if listed else "its sums are no tuple of Sum"
+        if fault is None and np.shape(made.read(*(np.array([3.0, 5.0]) for _ in sums))) != (2,):
+            fault = "its read returns something else than an array with a number for each group"
+    except RequestError:
+        return  # it may be for other columns
+    except Exception as error:  # of the author's code
+        fault = f"it raised a {type(error).__name__}"
+    if fault is not None:
+        raise BadParameter(
+            "aggregate", entry.aggregate.__name__, f"one that can be read: over columns from 1 to 2, {fault}"
+        )
 
 
 def _add(entries: Iterable[NamedAggregate]) -> None:

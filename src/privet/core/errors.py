@@ -164,7 +164,7 @@ class Unlimited(RequestError):
 
 
 class WrongKind(RequestError):
-    """A function is given values of a kind that it does not take."""
+    """A function was called with values of a kind that it does not take."""
 
     code = "request.kind"
 
@@ -173,7 +173,12 @@ class WrongKind(RequestError):
         self.allowed = allowed
         self.given = given
         hint = f"; {advice}" if advice else ""
-        super().__init__(f"{function} takes {allowed}; it is given {' and '.join(given) or 'nothing'}{hint}")
+        super().__init__(f"{function} takes {allowed}; got {' and '.join(given) or 'nothing'}{hint}")
+
+
+def arguments_in_words(count: int) -> str:
+    """Return a number of arguments in words, for messages."""
+    return "1 argument" if count == 1 else f"{count or 'no'} arguments"
 
 
 class BudgetError(PrivetError):

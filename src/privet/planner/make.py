@@ -321,7 +321,8 @@ def _aggregate(draft: PlanDraft) -> PlanDraft:
     others = [one for one in aggregates.values() if not isinstance(one, Ranked) or one.extreme]
     if draft.covers == "population" and others:
         raise Unsupported(
-            'covers="population" is for medians and other quantiles between the ends; ask everything else by itself'
+            'covers="population" is asked for with medians and other quantiles between the ends; of other numbers, '
+            'estimates(column, covers="population") of their answer has such intervals, where they are known'
         )
     narrowed = draft.narrow and _aggregates(draft, narrow=False) != aggregates
     return draft.but(aggregates=aggregates, narrowed=narrowed, known=known_sums(draft.query, draft.schema))

@@ -15,7 +15,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from privet.core.errors import UnknownName, Unsupported, WrongKind
+from privet.core.errors import UnknownName, Unsupported, WrongKind, arguments_in_words
 from privet.core.relation import ColumnRef, Expression, Literal
 from privet.core.schema import ColumnFacts as Facts
 
@@ -46,7 +46,7 @@ def typed(expression: Expression, columns: Mapping[str, Facts]) -> Typed:
     if function is None:
         raise UnknownName("function", expression.function, FUNCTIONS)
     if not function.least <= len(expression.arguments) <= function.most:
-        raise WrongKind(spelled(function.name), function.takes, (f"{len(expression.arguments)} arguments",))
+        raise WrongKind(spelled(function.name), function.takes, (arguments_in_words(len(expression.arguments)),))
     arguments = [TypedArgument(argument, typed(argument, columns)) for argument in expression.arguments]
     return function.rule(function.name, arguments)
 

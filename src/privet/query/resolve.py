@@ -232,9 +232,10 @@ def check_argument(
     """
     one = checked(expression, source.schema.columns)
     facts = typed(one, source.schema.columns)
-    if not entry_of(function).aggregate.bounded:
+    entry = entry_of(function)
+    if not entry.aggregate.bounded:
         return one
-    name = function.upper()
+    name = entry.sql[0] if entry.sql else function.upper()
     if facts.kind in {"date", "timestamp"} and function in OF_MOMENTS:
         one = counted(one, facts.kind)
     elif facts.kind == "boolean" and MARK + function in _OF_TRUTHS:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor, gcd, trunc
 
-from privet.core.errors import InvariantError, WrongKind
+from privet.core.errors import InvariantError, WrongKind, arguments_in_words
 from privet.core.relation import ColumnRef as Name
 from privet.core.relation import Expression, Value
 from privet.core.schema import ColumnFacts, Key, Kind
@@ -499,7 +499,7 @@ def case(name: str, arguments: Arguments) -> Typed:
     """Return the facts of CASE: conditions and values in turn, and at the end what holds otherwise."""
     if len(arguments) % 2 == 0:
         raise WrongKind(
-            spelled(name), "conditions and values in turn, and a last value", (f"{len(arguments)} arguments",)
+            spelled(name), "conditions and values in turn, and a last value", (arguments_in_words(len(arguments)),)
         )
     for argument in arguments[:-1:2]:
         take(name, argument, "boolean", advice="write a condition after WHEN")

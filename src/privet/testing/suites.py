@@ -16,12 +16,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from privet.accounting.events import PureEvent
-from privet.aggregates import AGGREGATES, Aggregate, Argument
+from privet.aggregates import Aggregate, Argument, NamedAggregate, entry_of
 from privet.audit import audit
 from privet.core import schema
 from privet.core.budget import Approximate, Budget, Pure
@@ -39,10 +39,7 @@ from privet.ledger.codec import read_event, write_event
 from privet.ledger.memory import MemoryLedger
 from privet.mechanisms import Mechanism
 
-from .oracle import Memory
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from .oracle import Memory, gives
 
 Law = tuple[str, Callable[[], None]]
 
@@ -723,15 +720,17 @@ def _audited(make: Callable[[], Mechanism], neighbours: tuple[Any, Any], samples
 # Aggregates
 
 
-def check_aggregate(name: str, *, exact: Callable[[NDArray[Any]], float] | None = None) -> SuiteReport:
-    """Run every law of aggregates over a registered one that takes a column, and raise what does not hold.
+def check_aggregate(name: str, *, exact: Callable[..., float] | None = None) -> SuiteReport:
+    """Run every law of aggregates over a registered one that takes a column, or two, and raise what does not hold.
 
     Args:
         name: the name under which it is registered.
-        exact: the statistic that it is, of values that are not NULL; if given, exact sums must be read as that.
+        exact: the statistic that it is, of an array of values without NULL for each column; with it, the suite checks
+            that exact sums are read as that.
 
     Raises:
         AssertionError: some law does not hold; the message names each.
+        UnknownName: no aggregate is registered under this name.
 
     Example:
         >>> print(testing.check_aggregate("avg", exact=lambda values: values.mean()))
@@ -743,6 +742,7 @@ def check_aggregate(name: str, *, exact: Callable[[NDArray[Any]], float] | None 
         ("a linear one is its sum times a factor", lambda: _linear(name)),
         ("a condition is part of every sum", lambda: _filtered(name)),
     ]
+    entry_of(name)
     if exact is not None:
         laws.append(("exact sums are read as the statistic", lambda: _exact(name, exact)))
     return _run(name, laws)
@@ -751,11 +751,24 @@ def check_aggregate(name: str, *, exact: Callable[[NDArray[Any]], float] | None 
 _RANGES = ((0, 100), (-5, 20), (3, 4), (-7, -2), (5, 5), (-(10**12), 10**12))
 
 
+_BEYOND = 1e100
+"""Further out than any noisy sum: sums fit into 128 bits."""
+
+
 def _made(name: str, low: int, high: int, where: Any = None, step: Fraction | None = None) -> Aggregate:
-    argument = Argument(
-        expression=ColumnRef("x"), low=Fraction(low), high=Fraction(high), step=step, nullable=True, where=where
+    entry = entry_of(name)
+    arguments = (
+        Argument(
+            expression=ColumnRef(name), low=Fraction(low), high=Fraction(high), step=step, nullable=True, where=where
+        )
+        for name in _columns(entry)
     )
-    return AGGREGATES[name](argument)
+    return entry(*arguments)
+
+
+def _columns(entry: NamedAggregate) -> str:
+    """Return the names of the columns that an aggregate takes: COUNT(x), which sums rows, has one too."""
+    return "xy"[: max(entry.aggregate.arity, 1)]
 
 
 def _sums(name: str) -> None:
@@ -770,7 +783,7 @@ def _sums(name: str) -> None:
 
 
 def _total(name: str) -> None:
-    wild = np.array([0.0, -1.0, 1.0, 0.5, -1e30, 1e30, 1e300, 3.0])
+    wild = np.array([0.0, -1.0, 1.0, 0.5, -1e30, 1e30, _BEYOND, 3.0])
     for low, high in _RANGES:
         one = _made(name, low, high)
         grids = np.meshgrid(*[wild] * len(one.sums()))
@@ -802,18 +815,15 @@ def _parts(condition: Any) -> tuple[Any, ...]:
     return condition.arguments if isinstance(condition, Call) else ()
 
 
-def _exact(name: str, exact: Callable[[NDArray[Any]], float]) -> None:
+def _exact(name: str, exact: Callable[..., float]) -> None:
+    columns = _columns(entry_of(name))
     for low, high in ((0, 100), (-5, 20), (-7, -2)):
-        values = np.linspace(0, 1, 57) ** 2 * (high - low) + low
+        shares = {"x": np.linspace(0, 1, 57) ** 2, "y": np.linspace(1, 0, 57) ** 3 * 0.75 + 0.25}
+        values = {column: shares[column] * (high - low) + low for column in columns}
+        facts = Table([], unit=Rows(), columns=dict.fromkeys(columns, schema.number(low, high, nullable=True))).schema
+        rows = [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
         one = _made(name, low, high)
-        read = float(one.read(*(np.array([_summed(total, values)]) for total in one.sums()))[0])
-        wanted = float(exact(values))
+        sums = [sum(gives(total, row, facts) for row in rows) for total in one.sums()]
+        read = float(one.read(*(np.array([float(total)]) for total in sums))[0])
+        wanted = float(exact(*values.values()))
         _holds(math.isclose(read, wanted, rel_tol=1e-4, abs_tol=1e-4), f"exact sums are read as {read}, not {wanted}")
-
-
-def _summed(total: Sum, values: NDArray[Any]) -> float:
-    """Return what an engine sums over values that are not NULL."""
-    if total.expression is None:
-        return float(len(values))
-    y = np.floor((values - float(total.origin)) / float(total.step) + 0.5)
-    return float(np.sum(np.clip(y, total.low, total.high) ** total.power - total.offset))

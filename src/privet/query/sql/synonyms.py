@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
-from privet.core.errors import Unsupported, WrongKind
+from privet.core.errors import Unsupported, WrongKind, arguments_in_words
 from privet.core.relation import Expression, Literal
 from privet.query.normal import call
 
@@ -53,7 +53,7 @@ def called(name: str, arguments: Sequence[Node], read: Read) -> Expression | Non
         return None
     least, most, shown, form = entry
     if not least <= len(arguments) <= most:
-        raise WrongKind(name, f"arguments as in {shown}", (f"{len(arguments)} arguments",))
+        raise WrongKind(name, f"arguments as in {shown}", (arguments_in_words(len(arguments)),))
     return form(arguments, read)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from privet.aggregates.aggregate import NamedAggregate, reserve
-from privet.core.errors import ParseError, RequestError, UnknownName, Unsupported, WrongKind
+from privet.core.errors import ParseError, RequestError, UnknownName, Unsupported, WrongKind, arguments_in_words
 from privet.core.relation import ColumnRef, Expression, Literal
 from privet.query.lookups import outer
 from privet.query.nodes import (
@@ -240,12 +240,12 @@ def _anonymous(node: Node, scope: Scope) -> Expression:
     if name == "bounds" and len(arguments) == 1:
         return bounds(arguments[0])
     if name == "bounds":
-        raise WrongKind("BOUNDS", "one argument: BOUNDS(x)", (f"{len(arguments)} arguments",))
+        raise WrongKind("BOUNDS", "one argument: BOUNDS(x)", (arguments_in_words(len(arguments)),))
     if name == "top_k":
-        raise WrongKind("TOP_K", "two arguments: TOP_K(x, 3)", (f"{len(arguments)} arguments",))
+        raise WrongKind("TOP_K", "two arguments: TOP_K(x, 3)", (arguments_in_words(len(arguments)),))
     if name in {"bin", "histogram"}:
         example = "BIN(age, 10)" if name == "bin" else "HISTOGRAM(age, 10)"
-        raise WrongKind(name.upper(), f"two arguments: {example}", (f"{len(arguments)} arguments",))
+        raise WrongKind(name.upper(), f"two arguments: {example}", (arguments_in_words(len(arguments)),))
     if name == "age" and len(arguments) == 2:
         return call("subtract", *arguments)
     if name == "bucket" and len(arguments) == 4:
@@ -271,7 +271,7 @@ def _count_different(node: Node, scope: Scope) -> Expression:
     """Return how many different values there are."""
     given = arguments_of(node)
     if len(given) != 1 or given[0].key in {"distinct", "star"}:
-        raise WrongKind(function_name(node), "one column", (f"{len(given)} arguments",))
+        raise WrongKind(function_name(node), "one column", (arguments_in_words(len(given)),))
     return _different(_several(given, scope), scope)
 
 
@@ -309,7 +309,7 @@ def _registered(node: Node, entry: NamedAggregate, scope: Scope) -> Expression:
         return _of_values(name, _several(parts(given[0], "expressions"), scope))
     if len(given) != wanted:
         form = f"{name}({', '.join('xy'[:wanted])})"
-        raise WrongKind(name, f"{wanted} argument{'s' if wanted > 1 else ''}: {form}", (f"{len(given)} arguments",))
+        raise WrongKind(name, f"{arguments_in_words(wanted)}: {form}", (arguments_in_words(len(given)),))
     arguments = _several(given, scope)
     return aggregate(entry.name, *arguments) if wanted == 1 else aggregate_of_two(entry.name, *arguments)
 
