@@ -179,8 +179,8 @@ def test_globs_are_expanded_when_the_tables_are_opened(tmp_path):
         (object(), "must be a path"),
         ([{"name": "secret row"}], "must be a Parquet or CSV path"),
         (pa.table({"name": ["secret row"]}), "declares a column 'age'"),
-        (pa.table({"name": ["secret row"], "age": [["list"]]}), "holds another type"),
-        (pa.table({"name": ["secret row"], "age": [datetime.date(2024, 1, 1)]}), "holds another type"),
+        (pa.table({"name": ["secret row"], "age": [["list"]]}), "has another type"),
+        (pa.table({"name": ["secret row"], "age": [datetime.date(2024, 1, 1)]}), "has another type"),
     ],
 )
 def test_a_source_that_does_not_fit_is_refused_in_declared_words(source, said):

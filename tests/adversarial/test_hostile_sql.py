@@ -129,7 +129,7 @@ def is_bounded(query: Query) -> bool:
 
 
 def is_bounded_above(query: Query) -> bool:
-    """Whether what a person gives is bounded once, over all that the parts of a union hold of theirs."""
+    """Whether what a person contributes is bounded once, over all that the parts of a union hold of theirs."""
     plan = make_plan(query, TABLES, spend=Spend(Fraction(1), Fraction(0), None, Fraction(0)))
     (one,) = plan.passes
     return isinstance(one.scan.table, Union) and isinstance(one.scan.bounding, Norm)

@@ -453,7 +453,7 @@ def test_an_exhausted_budget_says_the_largest_epsilon_that_fits(budget: Budget, 
     with pytest.raises(BudgetExceeded) as refused:
         made.ask(sql.format(2), epsilon=0.9)
     largest = refused.value.largest_epsilon
-    assert f"which gives {refused.value.error}" in str(refused.value)
+    assert f"with {refused.value.error}" in str(refused.value)
     assert "±" in refused.value.error
     assert 0 < largest < 0.9
     assert len(made.history()) == 1

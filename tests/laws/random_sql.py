@@ -490,7 +490,7 @@ class Writer:
         return f"{function}(CASE WHEN {held} THEN {x} ELSE {self.draw.choice(['0', 'NULL', '2'])} END)"
 
     def each(self, scope: Scope, unit: Sequence[str]) -> str:
-        """Return an aggregate with bounds of what each person gives to a group."""
+        """Return an aggregate with bounds of what each person contributes to a group."""
         ends = self.draw.choice(["(0, 5)", "(-4, 3.5)", "(2, 9)", "(-1e3, 0)", "(0, 1)"])
         stated = f"contribution_bounds_per_group => {ends}"
         x, some = self.whole_or_not(scope, self.draw.choice([0, 1])), self.value("text", scope, 1)

@@ -186,7 +186,7 @@ REFUSED: list[tuple[str, dict[str, Any], type[PrivetError], str]] = [
     (f"{GROUPED} WITHIN 2 % %", {}, ParseError, "at the very end"),
     (f"{GROUPED} WITHIN 2 CONFIDENCE 95 %", {}, ParseError, "at the very end"),
     ("SELECT COUNT(*) AS n FROM (SELECT * FROM t WITHIN 5) s", {}, ParseError, "at the very end"),
-    ("SELECT COUNT(*) AS n FROM t WITHIN 1e-9", {}, BudgetExceeded, "which gives n"),
+    ("SELECT COUNT(*) AS n FROM t WITHIN 1e-9", {}, BudgetExceeded, ", with n"),
     ("SELECT SUM(cost) AS n FROM t WITHIN 1e-9", {}, RequestError, "ask for a wider one"),
 ]
 

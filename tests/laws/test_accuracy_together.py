@@ -247,8 +247,8 @@ REFUSED: list[tuple[list[str], dict[str, Any], type[PrivetError], str]] = [
     ([COUNT, OLD], {"within": {"n": 5}}, BadParameter, "one entry for each of the 2"),
     ([COUNT, OLD], {"within": [5, 0]}, BadParameter, "above 0"),
     ([COUNT, OLD], {"within": [5, {"m": 5}]}, UnknownName, "there is no column 'm'"),
-    ([COUNT, f"{OLD} WITHIN 5"], {"within": 5}, RequestError, "question 2 says WITHIN itself"),
-    ([COUNT, f"{OLD} WITHIN 5 CONFIDENCE 0.9"], {"confidence": 0.9}, RequestError, "question 2 says CONFIDENCE"),
+    ([COUNT, f"{OLD} WITHIN 5"], {"within": 5}, RequestError, "question 2 has WITHIN itself"),
+    ([COUNT, f"{OLD} WITHIN 5 CONFIDENCE 0.9"], {"confidence": 0.9}, RequestError, "question 2 has CONFIDENCE"),
     ([COUNT, OLD], {"within": 5, "confidence": 1}, BadParameter, "strictly between"),
     ([COUNT, MEAN], {"within": 5}, Unsupported, "question 2 costs depends on the data"),
     ([COUNT, OLD], {"within": [5, "2%"]}, Unsupported, "question 2 costs depends on the data"),
@@ -275,5 +275,5 @@ def test_what_is_public_already_has_any_width_and_costs_nothing() -> None:
     with session(neighbors="change-one", units=30) as asked:
         first, _ = asked.ask_all([COUNT, COUNT], within=Fraction(1, 10**6))
         assert (first.value, asked.remaining().largest_epsilon) == (30, 500)
-        with pytest.raises(RequestError, match="nothing says what the rest may cost"):
+        with pytest.raises(RequestError, match="nothing states what the rest may cost"):
             asked.plan_all([COUNT, TOTAL], within=[5, None])

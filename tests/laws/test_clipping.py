@@ -89,7 +89,7 @@ def test_the_part_of_the_people_who_give_too_much_is_as_counted(bound: Any) -> N
             found = asked.clipping(sql, epsilon=10**5, bound=bound)
             people = {row[0] for row in ROWS if "WHERE" not in sql or row[1] != 7}
             near(found.beyond, 50 / len(people))
-            assert "of the people give more than counts in full" in repr(found)
+            assert "of the people contribute more than counts in full" in repr(found)
 
 
 def test_it_is_one_charge_and_free_again() -> None:

@@ -273,7 +273,7 @@ def test_a_class_that_says_its_own_norm_is_refused() -> None:
     third, fifth = ([[1] * many] for many in SIZES)
     inside = strategy.ProductStrategy((Modest("modest", "pure", third, [1]), Modest("modest", "pure", fifth, [1])))
     for one in (modest, inside, strategy.UnionStrategy((inside,), (1,))):
-        with pytest.raises(InvariantError, match="not its own to say"):
+        with pytest.raises(InvariantError, match="not its own to state"):
             Pass(scan, MatrixMeasure(strategy_measure(scan, one, Choice("laplace", Fraction(1)))))
 
 

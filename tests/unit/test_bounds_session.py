@@ -138,7 +138,7 @@ def test_several_questions_at_once_count_by_range_once():
     ("sql", "told"),
     [
         ("SELECT BOUNDS(city) FROM t", "numbers"),
-        ("SELECT BOUNDS(who) FROM t", "whose row"),
+        ("SELECT BOUNDS(who) FROM t", "identifies the person"),
         ("SELECT BOUNDS(pay, 3) FROM t", "one argument"),
         ("SELECT BOUNDS(pay) + 1 AS x FROM t", "stands alone"),
         ("SELECT COUNT(*) AS b_low, BOUNDS(pay) AS b FROM t", "two columns are called"),

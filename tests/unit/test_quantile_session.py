@@ -240,8 +240,8 @@ def test_a_plan_and_an_answer_tell_what_becomes_of_ends_of_too_few_rows():
         asked = "SELECT city, MIN(age) AS youngest, MAX(age) AS oldest, MIN(pay) AS least FROM t GROUP BY city"
         plan = s.plan(asked, epsilon=4)
         words = plan.explain()
-        assert "anywhere up to the greatest value that is declared, and says nothing" in words
-        assert "anywhere up to the least value that is declared, and says nothing" in words
+        assert "anywhere up to the greatest value that is declared, and carries no information" in words
+        assert "anywhere up to the least value that is declared, and carries no information" in words
         answer = s.run(plan)
         assert any("ranks inside" in note and "far bound" in note for note in answer.notes)
         assert not any("ranks inside" in note for note in s.ask("SELECT MEDIAN(age) AS m FROM t", epsilon=4).notes)

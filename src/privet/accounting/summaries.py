@@ -51,9 +51,9 @@ def promise(budget: Budget, *, neighbors: Neighbors = "add-remove", who: str = "
                 f"{_up(float(delta))}, which the following is about."
             )
     present = neighbors == "add-remove"
-    two = f"between any two things that the data of {who} might say"
+    two = f"between any two values that the data of {who} might have"
     said.append(
-        f"Seeing all answers, even somebody who knows everything about everyone else can change their odds "
+        f"Seeing all answers, even an observer who knows everything about everyone else can change their odds "
         f"{f'that {who} is in the data' if present else two} by at most a factor of {_factor(epsilon)}"
         f"{_unless(delta)}: "
         f"an even bet becomes at most {_percent(posterior(Fraction(1, 2), epsilon))} sure."
@@ -64,7 +64,7 @@ def promise(budget: Budget, *, neighbors: Neighbors = "add-remove", who: str = "
     if posterior(Fraction(1, 2), epsilon) >= _HARDLY:
         said.append("That is hardly a limit.")
     said.append(
-        "What the answers tell about people in general is not limited: it is learnt with or without any one person."
+        "What the answers reveal about people in general is not limited: it is learnt with or without any one person."
     )
     return tuple(said)
 

@@ -275,7 +275,7 @@ def best_accuracy(event: Event | Number, delta: Number = 0, *, prior: Number = F
     allowed = failure_probability(delta)
     if is_a(event, Event):
         if allowed > 0:
-            raise BadParameter("delta", delta, "left out beside an event, which has its own; give it with an epsilon")
+            raise BadParameter("delta", delta, "left out beside an event, which has its own; pass it with an epsilon")
         divergence = pld_delta(cast(Event, event), odds)
     else:
         from .pairs import ApproximatePair

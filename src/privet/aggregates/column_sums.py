@@ -103,7 +103,7 @@ class CountValues(Count):
     names = MappingProxyType({"count_distinct": ("COUNT",)})
     additive = False
     own_pass = True
-    unsampled = "how many different values a population has cannot be told from those of a sample"
+    unsampled = "how many different values a population has cannot be estimated from those of a sample"
 
     def sums(self) -> tuple[Sum, ...]:
         return (rows(self.argument.where),)
@@ -152,7 +152,7 @@ class SumValues(Total):
     names = MappingProxyType({"sum_distinct": ()})
     additive = False
     own_pass = True
-    unsampled = "the different values of a population cannot be told from those of a sample"
+    unsampled = "the different values of a population cannot be estimated from those of a sample"
 
     def sums(self) -> tuple[Sum, ...]:
         return (replace(self.argument.plain(), null_as=None),)

@@ -199,7 +199,7 @@ class RegressionLine(Aggregate):
     names = MappingProxyType({name: (name.upper(),) for name in ("regr_slope", "regr_intercept", "regr_r2")})
     arity = 2
     typical = "slopes, intercepts and explained shares"
-    unsampled: ClassVar[str | None] = "its sums say nothing of the errors of single rows; use session.regress"
+    unsampled: ClassVar[str | None] = "its sums show nothing of the errors of single rows; use session.regress"
 
     @cached_property
     def _both(self) -> Covariance:

@@ -87,7 +87,7 @@ def differencing() -> Outcome:
         "differencing",
         "is one person ill, by the difference of two counts?",
         f"guessed right for {careless / _GAMES:.0%} of {_GAMES} people",
-        f"guessed right for {ours / _GAMES:.0%}, where epsilon 1 allows {most:.0%} and a coin gives 50%",
+        f"guessed right for {ours / _GAMES:.0%}, where epsilon 1 allows {most:.0%} and a coin is right in 50%",
         careless > 0.95 * _GAMES,
         ours / _GAMES <= most + 5 * 0.5 / _GAMES**0.5,
         "two exact answers subtract to one person's; both of Privet's are noisy, and both are charged",
@@ -118,10 +118,11 @@ def averaging() -> Outcome:
         "averaging",
         "does the noise go away when the same is asked again and again?",
         f"10,000 answers with noise of scale 10 average to within {careless:.2f} of the truth",
-        f"50 askings gave {len(values)} answer, paid for once; other words gave {fresh} more, until the budget was out",
+        f"50 askings returned {len(values)} answer, paid for once; other conditions returned {fresh} more, until the "
+        f"budget was used up",
         careless < 1,
         len(values) == 1 and fresh <= 9,
-        "independent noise averages away; Privet gives the same answer again, and charges whatever it has not answered",
+        "independent noise averages away; Privet returns the same answer again, and charges for every other question",
     )
 
 
@@ -195,9 +196,9 @@ def reconstruction() -> Outcome:
     ours = _recovered(subsets, np.asarray(noisy, dtype=np.float64), secret)
     return Outcome(
         "reconstruction",
-        f"can {_QUESTIONS} counts of random subsets give the bits of {_RESPONDENTS} people?",
-        f"rounded to multiples of 3, they give {careless:.0%} of the bits",
-        f"under one budget of epsilon 1, {ours:.0%}, where a coin gives 50%",
+        f"can {_QUESTIONS} counts of random subsets reveal the bits of {_RESPONDENTS} people?",
+        f"rounded to multiples of 3, they reveal {careless:.0%} of the bits",
+        f"under one budget of epsilon 1, {ours:.0%}, where a coin is right in 50%",
         careless > 0.95,
         ours < 0.8,
         "enough answers that are accurate enough are equations to solve; a budget makes noise grow with their number",
@@ -216,9 +217,9 @@ def membership() -> Outcome:
     ours = _told_apart(inside, outside, np.asarray(noisy, dtype=np.float64) / _MEMBERS)
     return Outcome(
         "membership",
-        f"do the means of {_BITS:,} bits tell who of {2 * _MEMBERS} people is in the study?",
+        f"do the means of {_BITS:,} bits identify which of {2 * _MEMBERS} people are in the study?",
         f"exact means do, for {careless:.0%} of them",
-        f"under a budget of epsilon 1, for {ours:.0%}, where a coin gives 50%",
+        f"under a budget of epsilon 1, for {ours:.0%}, where a coin is right in 50%",
         careless > 0.95,
         ours < 0.75,
         "a member pulls each of the means a little towards herself; noise for all of them together hides the pull",

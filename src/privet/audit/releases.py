@@ -33,7 +33,7 @@ LARGEST = 1e299
 """Numbers beyond this size count as this; what is larger stands for something else."""
 _NAN, _ABSENT, _NONE, _INFINITE, _TEXT = -1e300, -2e300, -3e300, 1e300, 1e301
 _MOST_PLACES = 512
-_BATCHED = "it takes an input and a count, and returns an array with a row for each release, or a list of so many"
+_BATCHED = "it takes an input and a count, and returns an array with a row for each release, or a list of this length"
 _HASHED = 6
 """Bytes of a text's hash: enough that no two texts meet, and few enough that a double holds them."""
 

@@ -139,7 +139,7 @@ def replay(tables: Mapping[str, Table], plan: Plan | Batch, *, most: int = 200) 
     for names, plans in together.items():
         for name in names:
             if name not in tables:
-                raise UnknownName("table", name, tables, advice="give all tables that the plan is about")
+                raise UnknownName("table", name, tables, advice="pass all tables that the plan is about")
         with Bench({name: tables[name] for name in tables if name in names or _linked(name, tables, names)}) as bench:
             own, found = _replay(bench, names, plans, count)
         moves, units, worlds = [*moves, *found.moves], max(units, own), worlds + found.worlds
@@ -164,7 +164,7 @@ def _releases(plan: Plan | Batch) -> Sequence[Plan]:
 def _replay(bench: Bench, names: Sequence[str], plans: Sequence[Plan], most: int) -> tuple[int, Replay]:
     units, changes = bench.changes(names, most)
     if not units:
-        raise RequestError("these tables hold no rows that are somebody's, so there is nobody to drop")
+        raise RequestError("these tables have no rows of people, so there is no unit to drop")
     sought = [one for plan in plans for one in _sought(plan, bench)]
     honest = _Readings(bench)
     before = [[honest.of(scan) for scan in one.scans] for one in sought]

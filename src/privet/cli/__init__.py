@@ -23,7 +23,7 @@ from privet import PrivetError, __version__
 from privet.core.errors import InvariantError, RequestError, raise_alone, without_passwords
 
 COMMANDS = {
-    "above": "Tell whether a count or sum is above a threshold, for one charge.",
+    "above": "Test whether counts or sums are above a threshold, for one charge.",
     "ask": "Ask a question, charged to the ledger first.",
     "audit": "Try to refute the guarantees, and run the attacks that break careless programs.",
     "budget": "Show what is left of each budget.",

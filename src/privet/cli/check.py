@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @config_option
-@click.option("--fingerprint", is_flag=True, help="Tell whether a table's data changed while its version did not.")
+@click.option("--fingerprint", is_flag=True, help="Report tables whose data changed while their version did not.")
 @click.option(
     "--key", "key_file", type=click.Path(path_type=Path), help="Your key for --fingerprint, if none is declared."
 )

@@ -84,7 +84,7 @@ def choose_command(
 @click.option("--signed", is_flag=True, help="Take sums of negative numbers too, which takes more noise.")
 @click.option("--values", is_flag=True, help="Measure what comes out above as well, for half of the cost.")
 @click.option("--table", help="Which table is asked about, where several protect different units.")
-@click.option("--name", default="", help="Tells vectors with the same arguments apart.")
+@click.option("--name", default="", help="A name: vectors with the same arguments and another name are separate.")
 @_bound
 @analyst_option
 @config_option

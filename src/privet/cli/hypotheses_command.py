@@ -102,7 +102,7 @@ _method_option = click.option(
     type=click.Choice(["auto", "projected", "projected-simulated", "pearson-simulated", "naive"]),
     default="auto",
     show_default=True,
-    help="How to test; `naive` shows what the usual test would say, which is wrong.",
+    help="How to test; `naive` shows the result of the usual test, which is wrong here.",
 )
 
 
@@ -327,7 +327,7 @@ def proportion_command(
 @command.command("proportions")
 @click.argument("table")
 @click.argument("condition")
-@click.option("--by", required=True, help="The column that tells the groups apart.")
+@click.option("--by", required=True, help="The column of the groups.")
 @click.option("--first", required=True, help="The first group.")
 @click.option("--second", required=True, help="The second group.")
 @click.option("--equals", type=number, default="0", show_default=True, help="The difference, first less second.")
@@ -458,11 +458,11 @@ def _hypothesis(text: str, table: str) -> Hypothesis:
 
 @command.command("needed")
 @click.option("--equals", type=number, required=True, help="The share under the hypothesis.")
-@click.option("--when", type=number, required=True, help="The share that the test should tell from it.")
+@click.option("--when", type=number, required=True, help="The share that the test should detect.")
 @click.option("--epsilon", type=number, help="Find the number of people for this epsilon.")
 @click.option("--people", type=counting_number, help="Find the epsilon for this many people.")
 @click.option("--delta", type=number, default="0", show_default=True, help="The delta of the release.")
-@click.option("--power", type=number, default="0.8", show_default=True, help="How probably it should be told.")
+@click.option("--power", type=number, default="0.8", show_default=True, help="The probability of detecting it.")
 @click.option(
     "--level", type=number, default="0.05", show_default=True, help="How often a true hypothesis is rejected."
 )

@@ -371,7 +371,7 @@ def _named(option: str, flag: str, example: str) -> tuple[str, str]:
 @click.option(
     "--types-from-data",
     is_flag=True,
-    help="Read the values of CSV files to tell numbers, dates and texts apart. Only the kinds are written.",
+    help="Read the values of CSV files to distinguish numbers, dates and texts. Only the kinds are written.",
 )
 @click.option("--engine", type=click.Choice(["duckdb", "spark"]), default="duckdb", help="What reads the files.")
 @click.option("--output", type=click.Path(path_type=Path), default="privet.toml", show_default=True, help="The file.")

@@ -336,7 +336,7 @@ def restore(source: Any, ledger_path: Path | str, head: str | None, as_json: boo
 def backup(config: Path, ledger_path: Path | str | None, target: Path | str, as_json: bool) -> None:
     """Copy the ledger to a new one while others go on spending: to a file, or into empty tables of PostgreSQL.
 
-    To move a ledger, stop all who use it first, and see to it that nobody opens the old one again.
+    To move a ledger, stop all processes that use it first, and make sure that the old one is not opened again.
 
     \b
     Example:

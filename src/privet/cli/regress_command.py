@@ -97,7 +97,7 @@ def _read_norm(norm: Any, kind: str | None) -> Any:
 
     if norm is None:
         if kind is not None:
-            raise RequestError("--norm-kind goes with --norm; say how large the norm may be, such as --norm 2")
+            raise RequestError("--norm-kind goes with --norm; set the largest norm, such as --norm 2")
         return None
     return norm if kind is None else (kind, norm)
 

@@ -248,7 +248,7 @@ def _table(schema: Schema) -> Iterator[str]:
         yield f"Whether {one} is in the table at all is part of what is protected."
     else:
         number = "" if schema.units is None else f", {schema.units:,},"
-        yield f"What {one} says is protected; how many there are{number} is public."
+        yield f"What {one} contributes is protected; how many there are{number} is public."
     if isinstance(schema.unit, (Person, Window)):
         give = schema.contribution
         each = "" if give.groups == 1 else f" in each of {give.groups} groups"

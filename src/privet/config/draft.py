@@ -137,8 +137,8 @@ def _notes(table: DraftTable) -> Iterator[str]:
     if open_kinds:
         hold = "holds" if len(open_kinds) == 1 else "each hold"
         yield (
-            f"{TODO} say what {', '.join(open_kinds)} {hold}: integer, number, boolean, date, timestamp, text, or the "
-            "public values"
+            f"{TODO} state what {', '.join(open_kinds)} {hold}: integer, number, boolean, date, timestamp, text, or "
+            "the public values"
         )
     for kind, example in _BOUNDED.items():
         names = [toml_key(one.name) for one in table.columns if one.kind == kind and lacks_bounds(table, one)]

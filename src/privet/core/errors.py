@@ -228,7 +228,7 @@ class BudgetExceeded(BudgetError):
         self.error = error
         name, largest = ("epsilon", largest_epsilon) if largest_rho is None else ("rho", largest_rho)
         advice = (
-            f"the largest {name} that still fits is {_down(largest)}{error and f', which gives {error}'}"
+            f"the largest {name} that still fits is {_down(largest)}{error and f', with {error}'}"
             if largest > 0
             else "nothing that costs anything fits any more"
         )

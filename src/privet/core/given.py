@@ -84,7 +84,7 @@ def _test(hint: Any) -> _Test:
         return lambda value: (
             isinstance(value, Mapping) and all(of_key(key) and of_item(item) for key, item in value.items())
         )
-    raise TypeError(f"{hint} says nothing that can be checked")
+    raise TypeError(f"{hint} is nothing that can be checked")
 
 
 def _several(hint: Any) -> _Test:

@@ -145,7 +145,7 @@ class Join:
         if self.most is not None and self.most < 1:
             raise BadParameter("most", self.most, "at least 1, or None for all pairs")
         if self.one and (self.kind, self.most) != ("left", None):
-            raise BadParameter("one", self.one, "False, but for a left join, which then says no number of pairs")
+            raise BadParameter("one", self.one, "False, but for a left join, which then states no number of pairs")
 
 
 @wired("Within", "name", "function", "argument", "where", "step")

@@ -141,7 +141,7 @@ def number(
     """
     if low is None and high is None:
         if step is not None:
-            raise BadParameter("step", step, "left out where there are no bounds; give low and high with it")
+            raise BadParameter("step", step, "left out where there are no bounds; pass low and high with it")
         return ColumnFacts(kind="number", nullable=nullable)
     return ColumnFacts(
         kind="number",
@@ -595,7 +595,7 @@ def fetched_columns(schema: Schema, tables: Mapping[str, Schema]) -> tuple[str, 
 
 
 def _is_person(link: Link, target: Schema) -> bool:
-    """Return whether a link leads to the very column that says whose row it is."""
+    """Return whether a link leads to the very column that identifies the person."""
     return isinstance(target.unit, Person) and target.unit.column == link.column
 
 
@@ -626,7 +626,7 @@ def _target(
             f"people: give {link.to!r} a unit such as Person('patient_id')"
         )
     if target.unit.public:
-        raise RequestError(f"table {name!r} links to {link.to!r}, which is public: nobody owns a row there")
+        raise RequestError(f"table {name!r} links to {link.to!r}, which is public: no person owns a row there")
     return replace(link, column=shown[link.column]), target
 
 
@@ -644,7 +644,7 @@ def _owned(name: str, schema: Schema, link: Link, target: Schema) -> Schema:
         )
     if schema.neighbors != target.neighbors:
         raise RequestError(
-            f"table {name!r} links to {link.to!r} and is declared with other neighbours; say "
+            f"table {name!r} links to {link.to!r} and is declared with other neighbours; pass "
             f"neighbors={target.neighbors!r} for both"
         )
     # the link says who it is, under its own name or as one more column; or the target does, in columns of its own
@@ -675,6 +675,6 @@ def _apart(name: str, column: str, theirs: Mapping[str, ColumnFacts], *, direct:
     if not direct:
         raise RequestError(
             f"table {name!r} has a column {column!r} of its own and a link to who owns its rows, which is called so "
-            f"too; a row has one owner: leave out the column, or say unit=Person({column!r}) instead of the link"
+            f"too; a row has one owner: leave out the column, or pass unit=Person({column!r}) instead of the link"
         )
     return f"{name}.{column}"

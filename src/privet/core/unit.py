@@ -90,7 +90,7 @@ class Person:
     timed: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        given_name(self.column, "column", "the name of the column that says whose row it is")
+        given_name(self.column, "column", "the name of the column that identifies the person")
         set_fields(self, group=whole(self.group, "group", least=1, most=10**6))
         check_fields(self)
 
@@ -213,7 +213,7 @@ class Link:
 @wired("Nobody")
 @dataclass(frozen=True)
 class Nobody:
-    """No row is anybody's: the table is public. It is joined to private ones, and never asked about by itself."""
+    """No row belongs to a person: the table is public, to be joined to private ones, and not asked about by itself."""
 
     rowwise: ClassVar[bool] = False
     public: ClassVar[bool] = True

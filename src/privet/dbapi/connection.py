@@ -383,7 +383,7 @@ def _read_terms(epsilon: object, rho: object, confidence: object) -> dict[str, A
 def _opened(source: Any, analyst: str | None, token: str | None) -> AnswersSql:
     if isinstance(source, str) and source.startswith(_ADDRESSES):
         if analyst is not None:
-            raise BadParameter("analyst", analyst, "left out: the token says who asks a server")
+            raise BadParameter("analyst", analyst, "left out: the token identifies who asks a server")
         return _remote(source, token)
     if token is not None:
         raise BadParameter("token", "a token", "left out, except with the https:// address of a server")

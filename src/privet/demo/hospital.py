@@ -172,7 +172,7 @@ QUESTIONS = (
         "SELECT COUNT(*) FROM prescriptions",
         f"{REGULARS} patients have {OFTEN} prescriptions each, and privet.toml declares a limit of "
         f"{DECLARED_DRUGS * DECLARED_EACH} that nearly everyone stays within. Each of the {REGULARS} counts as "
-        f"{DECLARED_DRUGS * DECLARED_EACH}, so that nobody's presence shows, and the total is too low by about "
+        f"{DECLARED_DRUGS * DECLARED_EACH}, so that no one's presence shows, and the total is too low by about "
         f"{REGULARS * (OFTEN - DECLARED_DRUGS * DECLARED_EACH):,}; this interval does not cover that.",
         clipped=True,
     ),

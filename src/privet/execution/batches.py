@@ -53,7 +53,7 @@ def plan_questions(
             contribution=options.stated,
         )
     if options.at_most is not None:
-        raise RequestError("at_most= goes with within=; to say what answers cost, say epsilon= or rho=")
+        raise RequestError("at_most= goes with within=; to set what answers cost, pass epsilon= or rho=")
     given = [1] * len(questions) if weights is None else list_of(weights, "weights", "a list of whole numbers")
     if len(given) != len(questions):
         raise BadParameter("weights", len(given), f"one for each of the {len(questions)} questions")
@@ -91,7 +91,7 @@ def _read_plain(question: Question, catalog: Catalog) -> tuple[Query, Wish]:
     if is_about_public(query, catalog.schemas):
         raise Unsupported("this asks about public tables only, which is exact and free; ask it by itself")
     if replace(wish, within=None, confidence=None, find=False) != Wish():
-        raise Unsupported("several questions share one price; ask a question that says OPTIONS by itself")
+        raise Unsupported("several questions share one price; ask a question that has OPTIONS by itself")
     return (with_found_groups(query, catalog.schemas) if wish.find else query), wish
 
 
@@ -105,9 +105,9 @@ def targets_of(wishes: Sequence[Wish], within: Any, confidence: Number | None) -
     found: list[Target | None] = []
     for index, (wish, width) in enumerate(zip(wishes, said, strict=True)):
         if wish.within is not None and width is not None:
-            raise RequestError(f"question {index + 1} says WITHIN itself; leave out within=, or put None in its place")
+            raise RequestError(f"question {index + 1} has WITHIN itself; leave out within=, or put None in its place")
         if wish.confidence is not None and confidence is not None:
-            raise RequestError(f"question {index + 1} says CONFIDENCE itself; leave out confidence=")
+            raise RequestError(f"question {index + 1} has CONFIDENCE itself; leave out confidence=")
         wanted: Any = width if wish.within is None else wish.within
         level = confidence if wish.confidence is None else wish.confidence
         found.append(None if wanted is None else read_target(wanted, level))
@@ -119,8 +119,8 @@ def _check_alone(**others: object) -> None:
     for name, value in others.items():
         if value is not None:
             raise RequestError(
-                f"say how wide the answers may be (within), or what they may cost ({name}), not both; at_most= limits "
-                f"what widths may cost"
+                f"state how wide the answers may be (within), or what they may cost ({name}), not both; at_most= "
+                f"limits what widths may cost"
             )
 
 

@@ -273,9 +273,11 @@ class Clipping:
         found = [line for one in self.columns for line in one.lines()]
         if self.beyond is not None:
             what = "scaled down" if isinstance(self.bounding, Norm) else "cut"
-            found.append(f"About {_part(self.beyond)} of the people give more than counts in full, and are {what}.")
+            found.append(
+                f"About {_part(self.beyond)} of the people contribute more than counts in full, and are {what}."
+            )
             if self.beyond.low > _MANY:
-                found.append("A larger contribution would lose less of what they give, and need more noise.")
+                found.append("A larger contribution would lose less of what they contribute, and need more noise.")
             elif self.beyond.high < _FEW:
                 found.append("Hardly anyone does: a smaller contribution would need less noise, and cut more of them.")
         return found

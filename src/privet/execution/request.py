@@ -127,7 +127,7 @@ def _in_steps(read: Callable[..., Read], count: int, options: AskOptions, catalo
     options = merged(options, wish, query, catalog.schemas, delta=catalog.delta)
     if options.within is not None or options.at_most is not None:
         raise Unsupported(
-            "within= is for a question on one release, and this one needs a value first; say what both may cost "
+            "within= is for a question on one release, and this one needs a value first; state what both may cost "
             "(epsilon=, rho=), or ask for the value by itself and write it as a constant"
         )
     spend = spend_of(catalog.budget, options)
@@ -193,7 +193,7 @@ def _plan_one(read: Read, options: AskOptions, catalog: Catalog, share: Spend | 
     if query.levels or query.others:
         if options.within is not None or options.at_most is not None:
             raise Unsupported(
-                "within= is for a question with one grouping; say what all the levels, or releases, may cost "
+                "within= is for a question with one grouping; state what all the levels, or releases, may cost "
                 "(epsilon=, rho=), or ask each by itself"
             )
         batch = make_batch(
@@ -202,13 +202,13 @@ def _plan_one(read: Read, options: AskOptions, catalog: Catalog, share: Spend | 
         return _with_lines(batch.plans[0], tables), options
     if options.within is None:
         if options.at_most is not None:
-            raise RequestError("at_most= goes with within=; to say what an answer costs, say epsilon= or rho=")
+            raise RequestError("at_most= goes with within=; to set what an answer costs, pass epsilon= or rho=")
         how = partial(make_plan, query, tables, spend=spend, bound=bound, contribution=contribution)
         made = with_earlier(partial(how, schema=known, covers=options.covers))
         return _with_lines(made, tables), options
     if options.epsilon is not None or options.rho is not None:
         raise RequestError(
-            "say how wide the answer may be (within), or what it may cost (epsilon, rho), not both; at_most= "
+            "state how wide the answer may be (within), or what it may cost (epsilon, rho), not both; at_most= "
             "limits what a width may cost"
         )
     plan = plan_within(
@@ -262,7 +262,7 @@ def merged(
     for name in ("within", "confidence", "epsilon"):
         own = getattr(wish, name)
         if own is not None and getattr(options, name) is not None:
-            raise RequestError(f"the question says {name.upper()} itself; leave out {name}=")
+            raise RequestError(f"the question has {name.upper()} itself; leave out {name}=")
         if own is not None:
             options = replace(options, **{name: own})
     if wish.delta is not None and wish.delta < delta:
@@ -277,15 +277,15 @@ def merged(
             raise Unsupported(f"who is protected is declared, and is {who} here; leave out privacy_unit_column")
     if wish.covers is not None:
         if options.covers != "noise":
-            raise RequestError("the question says COVERS itself; leave out covers=")
+            raise RequestError("the question has COVERS itself; leave out covers=")
         options = replace(options, covers=wish.covers)
     if wish.auto:
         if options.contribution is not None:
-            raise RequestError("the question says CONTRIBUTION itself; leave out contribution=")
+            raise RequestError("the question has CONTRIBUTION itself; leave out contribution=")
         options = replace(options, contribution=AUTO)
     if wish.groups is not None:
         if options.contribution is not None:
-            raise RequestError("the question says max_groups_contributed itself; leave out contribution=")
+            raise RequestError("the question has max_groups_contributed itself; leave out contribution=")
         if wish.groups.denominator != 1:
             raise BadParameter("max_groups_contributed", float(wish.groups), "a whole number of at least 1")
         limited = schema_within_limits(query.table, tables).contribution
@@ -378,12 +378,12 @@ def spend_of(budget: Budget, options: AskOptions) -> Spend:
     match budget:
         case Pure(epsilon=cap):
             if rho is not None:
-                raise RequestError("the account counts pure epsilon; say epsilon= instead of rho=")
+                raise RequestError("the account counts pure epsilon; pass epsilon= instead of rho=")
             wanted = cap * DEFAULT_PART if epsilon is None else read_amount(epsilon, "epsilon")
             return Spend(wanted, Fraction(0), None, Fraction(0))
         case Zcdp(rho=cap):
             if epsilon is not None:
-                raise RequestError("the account counts rho; say rho= instead of epsilon=")
+                raise RequestError("the account counts rho; pass rho= instead of epsilon=")
             return Spend(None, Fraction(0), cap * DEFAULT_PART if rho is None else read_amount(rho, "rho"), Fraction(0))
         case Approximate(epsilon=cap, delta=delta):
             keys = delta * KEYS_PART

@@ -163,7 +163,7 @@ def _scored(
         allowed = "SQL in which :option stands for the option, or a function that returns a question for an option"
         raise BadParameter("score", type(score).__name__, allowed)
     if wish != Wish():
-        raise Unsupported("a score says nothing about its own cost or width; pass epsilon= for the choice")
+        raise Unsupported("a score states nothing about its own cost or width; pass epsilon= for the choice")
     return scalar_question(
         query, catalog.schemas, bound=how.bound, contribution=how.stated, what="the score of an option"
     )

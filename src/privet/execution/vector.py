@@ -192,8 +192,8 @@ class OpenedVector:
             raise RequestError("the database failed while this vector was asked, and it is closed; open it again")
         if self.closed:
             raise RequestError(
-                f"this vector has told of its {self.plan.limit:,} crossing{'s' * (self.plan.limit > 1)} and is closed; "
-                f"open another one, with another name="
+                f"this vector has answered above for its {self.plan.limit:,} crossing{'s' * (self.plan.limit > 1)} "
+                f"and is closed; open another one, with another name="
             )
         if self.asked >= MOST_QUESTIONS:
             raise RequestError(f"this vector has answered {MOST_QUESTIONS:,} questions; open another one")
@@ -310,7 +310,7 @@ def read_scalar(
     """Return a question to a vector as one count or bounded sum."""
     query, wish, _ = read_question(question, catalog, parameters)
     if wish != Wish():
-        raise Unsupported("a vector was paid for when it was opened; leave out what a question says about its cost")
+        raise Unsupported("a vector was paid for when it was opened; leave out what a question states about its cost")
     return scalar_question(query, catalog.schemas, bound=how.bound, contribution=how.stated)
 
 
@@ -346,7 +346,8 @@ def plan_vector(
     schemas = [schema for schema, _ in found.values()]
     if len({kind_of_unit(schema) for schema in schemas}) > 1:
         raise RequestError(
-            f"the tables {', '.join(sorted(found))} protect different units; pass table= to say which is asked about"
+            f"the tables {', '.join(sorted(found))} protect different units; pass table= to choose "
+            f"the one that is asked about"
         )
     first = schemas[0]
     most = max(moved for _, moved in found.values())

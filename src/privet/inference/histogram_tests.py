@@ -83,7 +83,9 @@ def goodness_of_fit(
     except np.linalg.LinAlgError:
         statistic = math.nan
     if not math.isfinite(statistic):
-        raise BadParameter("variance", variance, "of a size that can be told from the sampling of so many people")
+        raise BadParameter(
+            "variance", variance, "of a size that can be distinguished from the sampling of this many people"
+        )
     return Fit(statistic, p.size - 1, float(chdtrc(p.size - 1, statistic)))
 
 
@@ -117,7 +119,7 @@ def fit_of_noisy_total(
     covariance = size * (np.diag(p) - np.outer(p, p)) + noise * project @ project.T
     statistic = float(rest @ np.linalg.pinv(covariance, hermitian=True) @ rest)
     if not math.isfinite(statistic):
-        raise BadParameter("variance", variance, "of a size that can be told from the sampling of the rows")
+        raise BadParameter("variance", variance, "of a size that can be distinguished from the sampling of the rows")
     return Fit(statistic, p.size - 1, float(chdtrc(p.size - 1, max(statistic, 0.0))))
 
 

@@ -164,7 +164,9 @@ def finding_of_table(table: NoisyTable, shares: Floats | None, *, method: Method
     chosen, model = choice(method, "method", METHODS), table.model(shares)
     counts = table.counts[None, :, :]
     if shares is None and min(table.counts.shape) < 2:
-        raise RequestError("independence needs at least two rows and two columns; one category says nothing")
+        raise RequestError(
+            "independence needs at least two rows and two columns; with one category there is nothing to test"
+        )
     if max(table.counts.shape) < 2 or table.counts.size > MOST_CELLS:
         raise RequestError(f"a table has from 2 to {MOST_CELLS:,} cells; join values until it does")
     degrees = model.degrees(*table.counts.shape)
@@ -194,7 +196,7 @@ def _naive(found: Finding, value: float) -> Finding:
         statistic=value,
         method="Pearson's statistic, which takes the noise for evidence",
         notes=(
-            f"WRONG: the usual law would give p = {wrong}. It knows nothing of the noise, and rejects what is true "
+            f"WRONG: the usual law yields p = {wrong}. It ignores the noise, and rejects true hypotheses "
             'far too often. Use method="auto".',
         ),
     )

@@ -21,7 +21,7 @@ _OTHERS = {
     "top-up": "adds to a budget",
     "clear": "clears an account",
     "freeze": "freezes an account",
-    "act": "records what someone did",
+    "act": "records what was done",
     "limit": "changes what one query may cost",
     "expiry": "changes when spending ends",
 }

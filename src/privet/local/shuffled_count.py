@@ -60,7 +60,7 @@ class ShuffledCount(Randomizer):
 
     Guarantee: (epsilon, delta)-DP of the multiset of messages for any change of one person's answer, if `people` honest
     people (the person among them) send theirs: the exact law of both numbers of messages is computed for the odds
-    that are drawn, in both directions. Messages of others are post-processing. Whoever sees which messages one
+    that are drawn, in both directions. Messages of others are post-processing. An observer who sees which messages one
     person sent learns the answer.
     Cites: [GKMPS21, almost central accuracy], [BBGN20].
     """

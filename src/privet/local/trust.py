@@ -67,16 +67,16 @@ class Trust:
         own = f"{self.oracle.epsilon:.3g}"
         return {
             "local": (
-                "No one is trusted. Whoever sees a report learns little: its odds differ by "
+                "No one is trusted. An observer of a report learns little: its odds differ by "
                 f"e^{own} at most between any two answers."
             ),
             "shuffled": (
-                "The shuffler is trusted not to link reports to people. Whoever sees the shuffled reports of "
+                "The shuffler is trusted not to link reports to people. An observer of the shuffled reports of "
                 f"{self.honest:,} honest people has epsilon {self.shuffled_epsilon:.3g} but for a chance of "
                 f"{float(failure_probability(self.delta)):g}; if it links them after all, epsilon {own} is left."
             ),
             "central": (
-                "A curator is trusted with the answers themselves. Whoever sees released shares has epsilon "
+                "A curator is trusted with the answers themselves. An observer of released shares has epsilon "
                 f"{own}; if the curator leaks or is robbed, nothing is left."
             ),
         }

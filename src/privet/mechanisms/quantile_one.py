@@ -257,7 +257,7 @@ class Quantile(Mechanism):
         """Return each place's probability of being released. It is as private as the values: not for release."""
         last = self.ruler.last
         if last >= _MOST_SHOWN:
-            raise RequestError(f"the grid has {last + 1} places; give a step that makes at most {_MOST_SHOWN}")
+            raise RequestError(f"the grid has {last + 1} places; pass a step that makes at most {_MOST_SHOWN}")
         found = list_places(self.ruler.place(values))
         widths, off = options(found.window(0, found.total), self.q, found.total, first=0, last=last)
         gaps = (off - off[widths > 0].min()).astype(np.float64)

@@ -235,7 +235,7 @@ class TopKWithGaps(SelectionMechanism):
 
 def _enough(size: int, needed: int) -> None:
     if size < needed:
-        raise BadValue("scores", "fewer", f"a list of at least {needed} options, to choose so many from")
+        raise BadValue("scores", "fewer", f"a list of at least {needed} options, to choose this many from")
 
 
 def _variance(variance: Number) -> float:

@@ -348,7 +348,7 @@ def noisy_top_with_gaps(
 def _winners(winners: int, most: int) -> int:
     count = whole(winners, "winners", least=1)
     if count > most:
-        raise BadParameter("winners", winners, f"at most {most} among so many scores")
+        raise BadParameter("winners", winners, f"at most {most} among this many scores")
     return count
 
 

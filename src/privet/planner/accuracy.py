@@ -124,9 +124,7 @@ def limited(plan: Plan, target: Target) -> dict[str, Limit]:
         limit = target.of(name)
         if limit is not None and mentions(meaning) & readings:
             if limit.relative and meaning.function in {"as_date", "as_timestamp"}:
-                raise Unsupported(
-                    f"{name!r} is a date, of which there are no parts; say within how many days: within=7"
-                )
+                raise Unsupported(f"{name!r} is a date, of which there are no parts; pass a number of days: within=7")
             found[name] = limit
     if not found:
         raise RequestError("no column of this question has noise, so there is nothing that within= could limit")

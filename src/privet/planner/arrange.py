@@ -62,7 +62,7 @@ class Gain:
 
     def words(self) -> str:
         """Return in plain words which questions share a release, and what they gain by it."""
-        person = "" if self.rowwise else ", and what one person gives is bounded over all of them together"
+        person = "" if self.rowwise else ", and what one person contributes is bounded over all of them together"
         measured = "" if self.strategy is None else f" What is measured is the strategy {self.strategy!r}."
         places = self.release.places
         asked = f"The groupings of question {places[0] + 1}" if len(places) == 1 else f"Questions {_listed(places)}"

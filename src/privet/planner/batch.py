@@ -478,7 +478,7 @@ def batch_within(
     if most is not None and amount_of(batch.spend) > most:
         raise RequestError(
             f"so narrow answers cost {name} {float(amount_of(batch.spend)):.4g} together, more than "
-            f"at_most={float(most):.4g}; say more, or ask for wider ones"
+            f"at_most={float(most):.4g}; increase at_most, or ask for wider intervals"
         )
     return batch
 
@@ -594,12 +594,14 @@ def _needs(
         if any(one.measure.draws or one.inside for one in plan.passes):
             raise Unsupported(
                 "what is chosen (quantiles, MODE, TOP_K, BOUNDS) has no part in the price of widths: ask it in a batch "
-                "of its own, and say what that may cost (epsilon=, rho=)"
+                "of its own, and state what that may cost (epsilon=, rho=)"
             )
         own = [share for place, share in found.items() if place[0] == rows]
         rest = min(own or found.values(), default=None)
         if rest is None and measures_of(plan):
-            raise RequestError("what has a width here is public, so nothing says what the rest may cost: say epsilon=")
+            raise RequestError(
+                "what has a width here is public, so nothing states what the rest may cost: pass epsilon="
+            )
         for index, one in enumerate(plan.passes):
             if one.finds_groups and rest is not None:
                 keys[rows] = rest

@@ -90,7 +90,7 @@ def check_scalar_scan(scan: Scan) -> None:
     """Raise unless a scan gives plain sums of all rows together, whose movement is bounded in L1."""
     plain = not (scan.keys or scan.discovery or scan.places or scan.near or scan.cells or scan.sizes) and scan.sums
     if not plain or any(total.origin or total.offset or total.power != 1 for total in scan.sums):
-        raise InvariantError("numbers are compared where a scan gives plain sums of all rows together")
+        raise InvariantError("numbers are compared where a scan returns plain sums of all rows together")
     if scan.bounding.order != 1:
         raise InvariantError("numbers are compared where contributions are bounded in L1")
 
@@ -274,14 +274,14 @@ class ThresholdPlan:
         moved, limit = shown_amount(float_up(self.sensitivity)), f"{self.limit:,}"
         lines = [
             f"Protects {self.unit} of {' and '.join(self.tables)} ({self.neighbors} neighbours).",
-            f"Tells of each question whether its answer is above {shown_amount(float(self.threshold))}, and is closed "
+            f"Answers for each question whether it is above {shown_amount(float(self.threshold))}, and is closed "
             f"after {limit} that {'was' if self.limit == 1 else 'were'}. Questions are counts and bounded sums, which "
             f"may be chosen by the answers so far.",
             f"What is protected may move a question by at most {moved}, {ways}; a question that could move further is "
             f"refused.",
             f"The threshold gets Laplace noise of scale {shown_amount(float_up(self.comparing.threshold_scale))}, "
             f"drawn once, and each question noise of scale {shown_amount(float_up(self.comparing.query_scale))}: "
-            f"with probability 0.95, of 100 questions none is told wrongly that is further than "
+            f"with probability 0.95, of 100 questions none is answered wrongly that is further than "
             f"{shown_error(self.off())} from the threshold.",
         ]
         if (error := self.value_error) is not None:
@@ -591,13 +591,15 @@ def verify_choice(plan: ChoicePlan, tables: Mapping[str, Schema]) -> None:
     Guarantee: a plan that passes costs what its event says on these tables, no matter what made it.
     """
     if type(plan) is not ChoicePlan:
-        raise InvariantError("a choice is read as it is: its cost and its digest are computed, and not its own to say")
+        raise InvariantError(
+            "a choice is read as it is: its cost and its digest are computed, and not its own to state"
+        )
     for scan in plan.scans:
         verify_scan(scan, tables)
         check_scalar_scan(scan)
     places = [(score.scan, score.column) for score in plan.scores]
     if any(not (0 <= scan < len(plan.scans) and 0 <= one < len(plan.scans[scan].sums)) for scan, one in places):
-        raise InvariantError("a choice reads a score that no scan gives")
+        raise InvariantError("a choice reads a score that no scan returns")
     sensitivity, monotone = _moved([movement_of(*one) for one in plan.sums])
     if plan.sensitivity < sensitivity or (plan.monotone and not monotone):
         raise InvariantError("a choice has noise for another sensitivity than its scores have")

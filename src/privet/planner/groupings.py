@@ -156,7 +156,7 @@ class Levels(Several):
         names = [self.named(level) for level in range(len(self.plans))]
         told = [
             f"Groups at {len(names)} levels: {', '.join(names)}. Each is released by itself, with what one person "
-            f"gives bounded anew; the cost is divided equally over the sums of all levels, whatever the data are."
+            f"contributes bounded anew; the cost is divided equally over the sums of all levels, whatever the data are."
         ]
         if self.reconciled:
             agree = ", ".join(names[level] for level in self.reconciled)

@@ -87,7 +87,7 @@ def to_be_found(query: Query, columns: Mapping[str, Facts]) -> Query:
     if not query.keys:
         raise RequestError("this question has no groups to be found; leave find_groups out")
     if query.other is not None:
-        raise RequestError("say other= or find_groups=, not both: other= is for a key that is not declared")
+        raise RequestError("pass other= or find_groups=, not both: other= is for a key that is not declared")
     held = (has_group(key.expression, columns) for key in query.keys)
     return replace(query, find=True, where=conjunction(query.where, *held))
 
@@ -334,5 +334,5 @@ def choices(spend: Spend, measures: int) -> list[Choice]:
             mu = gaussian_mu(left, spend.delta * (1 - _ROOM - 2 * blur))
             found.append(Choice("gaussian", Fraction(mu) ** 2 / (2 * measures)))
     if not found:
-        raise RequestError("say what the answer may cost: epsilon= or rho=")
+        raise RequestError("state what the answer may cost: epsilon= or rho=")
     return found

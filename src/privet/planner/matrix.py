@@ -132,7 +132,7 @@ class MatrixMeasure:
             raise InvariantError("a strategy has noise for other units than its scan has")
         held = (self.noise.event, self.noise.noises, self.noise.exponent)
         if (again.event, again.noises, again.exponent) != held:
-            raise InvariantError("a strategy costs something else than its matrix and its scales say")
+            raise InvariantError("a strategy costs something else than by its matrix and its scales")
 
     def measured(self, scan: Scan) -> list[MeasuredColumn]:
         """Return how the released numbers are read; what each is a sum of is in the strategy, by its digest."""
@@ -198,7 +198,7 @@ class MatrixMeasure:
             between += " on sums in which a row counts up to once"
         moves = {"add-remove": "comes or goes", "change-one": "changes"}[self.noise.neighbors]
         return [
-            f"Measures {told['sum']}, as the strategy {told['strategy']!r} says, with {told['noise']} noise of "
+            f"Measures {told['sum']}, by the strategy {told['strategy']!r}, with {told['noise']} noise of "
             f"standard deviation {between}: one release, whose price follows from the matrix and from what a unit "
             f"that {moves} adds to all cells together, at most {shown_amount(told['sensitivity'])}.",
             "Rows whose values are not declared are in no cell: they are dropped first, before anyone is scaled down.",
@@ -276,7 +276,7 @@ def _check_kinds(noise: object) -> None:
     from privet.strategy import StrategyMeasure
 
     if type(noise) is not StrategyMeasure or not _known(noise.strategy):
-        raise InvariantError("a strategy is measured as it is: its norms are computed, and not its own to say")
+        raise InvariantError("a strategy is measured as it is: its norms are computed, and not its own to state")
 
 
 def _known(strategy: object) -> bool:

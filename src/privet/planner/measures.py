@@ -603,7 +603,7 @@ class QuantileMeasure:
                     f"Chooses {told['sum']} as a value near the {in_digits(abs(aims), 4)}th {side}, from {grid}, by "
                     f"the exponential mechanism; its interval reaches from there to the declared bound. Of fewer "
                     f"than about {in_digits(abs(aims), 4)} rows it lies anywhere up to the {far} value that is "
-                    f"declared, and says nothing."
+                    f"declared, and carries no information."
                 )
                 continue
             value = (

@@ -206,7 +206,7 @@ class _Factors:
         half = max(abs(given.high - centre), abs(given.low - centre))
         if given.low == given.high or not half:
             raise RequestError(
-                f"{one.name} has the same value in every row, as its declared bounds say, so that nothing can be "
+                f"{one.name} has the same value in every row, by its declared bounds, so that nothing can be "
                 f"learned from it; leave it out, or declare wider bounds"
             )
         fine = given.step / 2 if given.step else half / STEPS

@@ -67,13 +67,13 @@ def make_rounds(
     hidden = [key.expression for key in plain.groups if key.values is None]
     if hidden and query.find:
         raise Unsupported(
-            "rounds would look for groups again and again: leave find_groups out, or say epsilon= instead of within="
+            "rounds would look for groups again and again: leave find_groups out, or pass epsilon= instead of within="
         )
     if hidden:
         names = ", ".join(key.name for key in query.keys if key.expression in hidden)
         raise Unsupported(
             f"the values of {names} are not declared, and rounds would look for them again and again: declare them, or "
-            f"name them in the question (WHERE {names} IN (...)), or say epsilon= instead of within="
+            f"name them in the question (WHERE {names} IN (...)), or pass epsilon= instead of within="
         )
     if any(one.inside for one in plain.passes):
         raise Unsupported(
@@ -114,7 +114,7 @@ def _rounds_for(plan: Plan, target: Target) -> int:
         most = float(1 - 2 * (1 - SURE))
         raise RequestError(
             f"an interval of MIN or MAX holds {float(SURE * 100):g} times in 100, and rounds need two of them: ask for "
-            f"a confidence of at most {most:g}, or say epsilon= instead of within="
+            f"a confidence of at most {most:g}, or pass epsilon= instead of within="
         )
     return max(2, count)
 
@@ -262,7 +262,7 @@ def plan_within(
         if most is not None and price > most:
             raise RequestError(
                 f"so narrow an answer costs {name} {float(price):.4g}, more than at_most={float(most):.4g}; "
-                f"say more, or ask for a wider one"
+                f"increase at_most, or ask for a wider interval"
             )
         return plan
     how = {"spend": limit, "target": target, "bound": bound, "contribution": contribution}
@@ -318,7 +318,7 @@ def cheapest(
     if excess(best, target) > 1:
         told = ", ".join(one.words() for one in reached(best, target) if one.half_width > one.wanted)
         raise RequestError(
-            f"no {name} up to {float(price(high)):,g} makes the answer as narrow as that; it gives {told}: "
+            f"no {name} up to {float(price(high)):,g} makes the answer as narrow as that; the best is {told}: "
             f"ask for a wider one by within="
         )
     while high - low > 1:

@@ -24,7 +24,7 @@ def with_tulap(plan: Plan, delta: Number) -> Plan:
     """
     allowed, spend = open_probability(delta, "delta"), plan.spend
     if spend.epsilon is None:
-        raise RequestError("delta= is for a test at a stated epsilon; say epsilon=, or leave out delta=")
+        raise RequestError("delta= is for a test at a stated epsilon; pass epsilon=, or leave out delta=")
     if not spend.delta:
         raise RequestError("the budget of this account has no delta, so that no test may spend one; leave out delta=")
     (one,) = plan.passes

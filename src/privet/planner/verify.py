@@ -31,7 +31,7 @@ def verify(plan: Plan, tables: Mapping[str, Schema]) -> None:
     Guarantee: a plan that passes costs what its event says on these tables, no matter what made it.
     """
     if type(plan) is not Plan:
-        raise InvariantError("a plan is read as it is: its cost and its digest are computed, and not its own to say")
+        raise InvariantError("a plan is read as it is: its cost and its digest are computed, and not its own to state")
     if not plan.passes:
         raise InvariantError("a plan has at least one pass")
     _verify_written(plan)

@@ -256,14 +256,14 @@ def plot_audit(report: Measured, *, title: str = "", path: Path | None = None, t
         height=5.6,
     )
     axes.set_xlabel("false alarms: how often the other input is taken for this one")
-    axes.set_ylabel("misses: how often this input is not seen")
+    axes.set_ylabel("misses: how often this input is not recognised")
     claims = report.claims or ((report.epsilon, report.delta),)
     grid = np.linspace(0, 1, _GRID)
     least = _least(grid, claims)
     claimed = _claimed(report, claims)
     axes.fill_between(grid, 0, least, color=COLOURS[1], alpha=0.13, lw=0, label="forbidden by the claim")
     axes.plot(grid, least, color=COLOURS[1], lw=1.8, label=f"claimed: {claimed}")
-    axes.plot([0, 1], [1, 0], color="#9a9a9a", lw=1.0, ls="--", label="telling nothing")
+    axes.plot([0, 1], [1, 0], color="#9a9a9a", lw=1.0, ls="--", label="no information")
     spread = _spread(np.array(sorted(report.points)))
     rates, low, high = _bars(spread, report.counts.trials)
     below = high[:, 1] < _least(high[:, 0], claims)  # the bars' far corner is still forbidden

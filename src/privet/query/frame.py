@@ -242,7 +242,7 @@ class Frame:
         return Frame(replace(made, columns=_side_by_side(mine, theirs)))
 
     def distinct(self) -> Frame:
-        """Return each person's rows without repeats; the column that says whose row it is must be among them."""
+        """Return each person's rows without repeats; the column that identifies the person must be among them."""
         return Frame(deduplicated(self._whole()))
 
     def union_all(self, *others: Frame) -> Frame:

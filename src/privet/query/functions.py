@@ -884,7 +884,7 @@ _TABLE: dict[str, Function] = {
             "format_date",
             "date or timestamp, constant format",
             "text",
-            "as a format says: %Y, %m, %d, %H, %M, %S, %y, %j, %b, %B, %a, %A, %u, %V, %G",
+            "by a format of %Y, %m, %d, %H, %M, %S, %y, %j, %b, %B, %a, %A, %u, %V, %G",
             rules.format_date,
             2,
             value=lambda values, kinds: dates.formatted(values[0], values[1]),

@@ -168,14 +168,14 @@ def with_ranks(source: PrivateRows, asked: Select) -> tuple[PrivateRows, Select]
 
 
 def named_columns(source: PrivateRows, outputs: tuple[tuple[str | None, Expression], ...]) -> dict[str, Expression]:
-    """Return checked columns under their names, none of which may pass for the one that says whose row it is."""
+    """Return checked columns under their names, none of which may pass for the one that identifies the person."""
     made: dict[str, Expression] = {}
     taken: set[str] = set()
     for name, expression in outputs:
         one = checked(expression, source.schema.columns)
         for owner in unit_columns(source.schema.unit):
             if (name or "").casefold() == owner.casefold() and one != ColumnRef(owner):
-                raise Unsupported(f"{owner!r} says whose row it is; another column cannot take its name")
+                raise Unsupported(f"{owner!r} identifies the person; another column cannot take its name")
         if name is not None and (not name or name.casefold() in taken):
             raise RequestError(f"two columns are called {name!r}; give each its own name with AS")
         if name is not None:
@@ -191,7 +191,7 @@ def _within(name: str, marked: Expression, source: PrivateRows) -> Within:
         raise Unsupported("an aggregate cannot stand inside another; aggregate in a sub-query per group instead")
     kept = None if where == TRUE else condition(where, source.schema.columns, "FILTER")
     if function == "count_units":
-        raise Unsupported("each group is of one person here, so counting people gives 1; leave it out")
+        raise Unsupported("each group is of one person here, so counting people returns 1; leave it out")
     if function not in WITHIN:
         listed = "COUNT, SUM, AVG, MIN and MAX"
         raise Unsupported(f"{function.upper()} is not supported within one person's rows; use {listed}")
@@ -288,13 +288,13 @@ def by_person(source: PrivateRows, asked: Select) -> tuple[PrivateRows, Select, 
         return source, asked, False
     if not isinstance(unit, Person):
         raise Unsupported(
-            "contribution_bounds_per_group is for what a person gives to a group, and here a window of time is "
+            "contribution_bounds_per_group is for what a person contributes to a group, and here a window of time is "
             "protected; use contribution_bounds_per_row"
         )
     if asked.levels:
         raise Unsupported(
-            "contribution_bounds_per_group is for one grouping: what a person gives to a total is bounded otherwise "
-            "than what it gives to the parts; ask for each grouping by itself"
+            "contribution_bounds_per_group is for one grouping: what a person contributes to a total is bounded "
+            "otherwise than what it contributes to the parts; ask for each grouping by itself"
         )
     taken = {name.casefold() for name in source.schema.columns}
     keys = {check_key(one, source): distinct_name(label(one), taken) for one in asked.keys}
@@ -341,7 +341,7 @@ def _of_one(one: Expression, *, rowwise: bool) -> Expression | None:
     if stated.per == "group" and function not in ("sum", "avg", *_COUNTS):
         raise Unsupported(
             f"{function.upper()} takes contribution_bounds_per_row: what is clamped is each value, and not what a "
-            f"person gives to a group"
+            f"person contributes to a group"
         )
     if stated.per == "row" and function in (*_COUNTS, "count_units", "count_distinct", "mode", "top_k", "bounds"):
         raise Unsupported("what is counted has no values to clamp; use contribution_bounds_per_group, or none")
@@ -358,8 +358,8 @@ def _of_each_person(one: Expression, source: PrivateRows) -> Expression:
         return plain
     if function not in ("sum", "avg", *_COUNTS) or (stated is None and function == "avg"):
         raise Unsupported(
-            f"{function.upper()} is of rows, and contribution_bounds_per_group of what each person gives to a group: "
-            f"ask for them in two questions, at once with session.ask_all([...])"
+            f"{function.upper()} is of rows, and contribution_bounds_per_group of what each person contributes to a "
+            f"group: ask for them in two questions, at once with session.ask_all([...])"
         )
     if stated is not None and stated.per == "row":
         raise Unsupported(

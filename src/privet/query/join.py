@@ -165,7 +165,7 @@ def check_person_shown(source: PrivateRows, word: str) -> None:
     for name in unit_columns(source.schema.unit):
         if ColumnRef(name) not in source.columns.values():
             raise Unsupported(
-                f"{word} would merge the rows of several people; add {name!r}, which says whose row it is, to the "
+                f"{word} would merge the rows of several people; add {name!r}, which identifies the person, to the "
                 f"columns, or aggregate"
             )
 
@@ -220,7 +220,7 @@ def kept_by(source: PrivateRows, others: PrivateRows) -> PrivateRows:
         ColumnRef(name) for name in unit_columns(others.schema.unit)
     ]:
         raise Unsupported(
-            "IN (SELECT ...) is supported for people only: the column that says whose row it is, IN a sub-query of "
+            "IN (SELECT ...) is supported for people only: the column that identifies the person, IN a sub-query of "
             "that column; for anything else, JOIN ... ON"
         )
     check_same_unit(source.schema, others.schema)
@@ -262,8 +262,8 @@ def _implied(left: Schema) -> tuple[str, ...]:
 def _ownerless(left: Schema) -> str:
     unit = " and ".join(repr(name) for name in unit_columns(left.unit))
     return (
-        f"a join of private tables is between rows of the same person; its ON must say so in plain equality, joined to "
-        f"the rest by AND: the {unit} of one table = that of the other, or a column and the one it links to"
+        f"a join of private tables is between rows of the same person; its ON must state so in plain equality, joined "
+        f"to the rest by AND: the {unit} of one table = that of the other, or a column and the one it links to"
     )
 
 
@@ -402,7 +402,7 @@ def check_fanout(relation: Relation, tables: Mapping[str, Schema]) -> None:
     several = [one for one in joins_of(relation) if _multiplies(one, tables)]
     for one in several:
         if one.most is None or not 1 <= one.most <= MOST // len(several):
-            raise InvariantError("a join does not say how many pairs of a person's rows it makes, or too many")
+            raise InvariantError("a join does not state how many pairs of a person's rows it makes, or too many")
 
 
 def joins_of(relation: Relation) -> Iterator[Join]:

@@ -37,7 +37,7 @@ MIRRORED = {"less": "greater", "less_equal": "greater_equal", "greater": "less",
 """What a comparison is with its sides exchanged; others stay."""
 
 _OWNERLESS = (
-    "a sub-query of a private table is about the same person's rows: its WHERE must say so in plain equality, joined "
+    "a sub-query of a private table is about the same person's rows: its WHERE must state so in plain equality, joined "
     "to the rest by AND: {unit} of one = that of the other, or a column and the one it links to; across people, ask it "
     "as a question of its own"
 )

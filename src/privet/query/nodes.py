@@ -260,7 +260,7 @@ class PrivateRows:
 
     @property
     def owner(self) -> str | None:
-        """Return the column that says whose row it is, where a person is one unit: by it people are counted."""
+        """Return the column that identifies the person, where a person is one unit: by it people are counted."""
         match self.schema.unit:
             case Person(column=column):
                 return column
@@ -407,7 +407,7 @@ BOUNDS = "bounds:"
 """Marks the bounds that a question states for an aggregate, as its last argument, until `build` reads them."""
 
 Per = OneOf["group", "row"]
-"""What stated bounds are for: what each person gives to a group, or the value of each row."""
+"""What stated bounds are for: what each person contributes to a group, or the value of each row."""
 
 
 @dataclass(frozen=True)

@@ -49,8 +49,8 @@ from .resolve import as_facts, checked, condition, read_quantile, substitute
 from .shape import conjuncts, facts_of, is_public
 
 RELEASED_INSIDE = (
-    "this sub-query gives a value over everybody's rows, which would decide about each person's; ask it as a question "
-    "of its own, and write its answer here as a constant"
+    "this sub-query returns a value over all people's rows, which would decide about each person's; ask it as a "
+    "question of its own, and write its answer here as a constant"
 )
 """Why a released value cannot choose, weigh or bound private rows."""
 
@@ -208,7 +208,7 @@ def value_of_released(rows: ReleasedRows) -> ReleasedRows:
     """Return a sub-query that gives one value, or refuse it."""
     if len(rows.facts) != 1 or not single(rows.query):
         raise Unsupported(
-            "a sub-query that gives a value has one column and one row: aggregate it without GROUP BY, or add LIMIT 1"
+            "a sub-query that returns a value has one column and one row: aggregate it without GROUP BY, or add LIMIT 1"
         )
     _check_levels(rows.query)
     return rows

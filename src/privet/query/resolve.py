@@ -206,7 +206,7 @@ def check_key(expression: Expression, source: PrivateRows) -> Expression:
     person = person_column(source.schema.unit)
     if person in mentions(one):
         advice = f"count people with COUNT(DISTINCT {person})" if source.owner else "leave it out"
-        raise Unsupported(f"GROUP BY {shown} would tell people apart, for {person!r} says whose row it is; {advice}")
+        raise Unsupported(f"GROUP BY {shown} would tell people apart, for {person!r} identifies the person; {advice}")
     if not mentions(one):
         raise Unsupported(f"GROUP BY {shown} is the same for every row; leave it out")
     if facts.kind == "number":
@@ -244,7 +244,7 @@ def check_argument(
         raise WrongKind(name, "numbers", (facts.kind or "NULL",), advice="count with COUNT(*) FILTER (WHERE ...)")
     person = person_column(source.schema.unit)
     if one == ColumnRef(person or ""):
-        raise Unsupported(f"{name} of {person!r} has no meaning: it says whose row it is; use COUNT(DISTINCT)")
+        raise Unsupported(f"{name} of {person!r} has no meaning: it identifies the person; use COUNT(DISTINCT)")
     known = stated or typed(one, source.limited).bounded
     if not known and not typed_where(one, source.limited, conditions).bounded:
         raise Unbounded(text(one), column=_unbounded_column(one, source))
@@ -283,7 +283,7 @@ def check_values(expression: Expression, source: PrivateRows) -> Expression:
     facts, shown = typed(one, source.schema.columns), text(one)
     person = person_column(source.schema.unit)
     if person in mentions(one):
-        raise Unsupported(f"the most frequent {shown} would be a person, for {person!r} says whose row it is")
+        raise Unsupported(f"the most frequent {shown} would be a person, for {person!r} identifies the person")
     if not mentions(one):
         raise Unsupported(f"MODE of {shown} is the same for every row; leave it out")
     if facts.kind == "number":
@@ -302,7 +302,7 @@ def check_range(expression: Expression, source: PrivateRows) -> Expression:
         raise WrongKind("BOUNDS", "numbers", (facts.kind or "NULL",), advice="ask for MIN and MAX of YEAR(x), or TOP_K")
     person = person_column(source.schema.unit)
     if person in mentions(one):
-        raise Unsupported(f"BOUNDS of {text(one)} has no meaning: {person!r} says whose row it is")
+        raise Unsupported(f"BOUNDS of {text(one)} has no meaning: {person!r} identifies the person")
     return one
 
 

@@ -301,7 +301,7 @@ class _Shape:
         if is_public(left) and not is_public(right):
             raise Unsupported(
                 "a public table cannot be kept whole beside a private one: its rows without a match would belong to "
-                "nobody, and appear when a person leaves; put the private table first, or use JOIN"
+                "no person, and appear when a person leaves; put the private table first, or use JOIN"
             )
         if join.one:
             _check_one(join, left, right)
@@ -436,7 +436,7 @@ def _met(join: Join, right: Schema) -> int:
 
 
 def is_public(schema: Schema) -> bool:
-    """Return whether no row of a relation is anybody's."""
+    """Return whether no row of a relation belongs to a person."""
     return schema.unit.public
 
 
@@ -478,7 +478,7 @@ def _check_partition(source: Schema, by: tuple[Expression, ...], what: str, clau
     for name in unit_columns(source.unit):
         if ColumnRef(name) not in by:
             raise Unsupported(
-                f"{what} must stay within one person's rows: add {name!r}, which says whose row it is, to {clause}; "
+                f"{what} must stay within one person's rows: add {name!r}, which identifies the person, to {clause}; "
                 f"across people only the outermost query aggregates, with noise"
             )
 
@@ -501,7 +501,7 @@ def check_same_unit(left: Schema, right: Schema) -> None:
         raise Unsupported("these tables are declared with different neighbours; declare the same for both")
     for name in unit_columns(left.unit):
         if left.columns[name].kind != right.columns[name].kind:
-            raise Unsupported(f"{name!r}, which says whose row it is, is of different kinds in these tables")
+            raise Unsupported(f"{name!r}, which identifies the person, is of different kinds in these tables")
 
 
 def on_key(join: Join, left: Schema, right: Schema) -> bool:

@@ -220,7 +220,7 @@ class Term:
         return self._after("date_trunc", part=plain_text(part, "part", "a part of a date, such as 'month'"))
 
     def bounded(self, low: Number, high: Number, *, per: Per = "group") -> Term:
-        """Return an aggregate with bounds: of what each person gives to a group, or of the value of each row.
+        """Return an aggregate with bounds: of what each person contributes to a group, or of the value of each row.
 
         Args:
             low: the lower end, to which less is raised.

@@ -483,7 +483,7 @@ class RemoteSession(Session):
         text, said = sent_question(question, self._catalog)
         if said:
             raise Unsupported(
-                "a question of a list that says itself how it is to be answered cannot be sent to a server"
+                "a question of a list that states itself how it is to be answered cannot be sent to a server"
             )
         return text
 

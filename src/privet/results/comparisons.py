@@ -207,7 +207,7 @@ class PopulationReader:
                 )
             if isinstance(own, Ranked) and own.extreme:
                 raise Unsupported(
-                    f"{what} is not for {column!r}: the ends of a sample say little about those of a "
+                    f"{what} is not for {column!r}: the ends of a sample are no estimate of those of a "
                     f"population; ask for a quantile near the end, such as QUANTILE(x, 0.99)"
                 )
             if own.unsampled is not None and not (isinstance(own, Ranked) and self.plan.covers == "population"):

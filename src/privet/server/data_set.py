@@ -151,7 +151,7 @@ def _without(tables: Mapping[str, Table], withheld: tuple[str, ...]) -> dict[str
         }
         if hidden & needed:
             wrong = ", ".join(f"{name}.{one}" for one in sorted(hidden & needed))
-            raise RequestError(f"{wrong} cannot be withheld: it says whose rows are, or divides them")
+            raise RequestError(f"{wrong} cannot be withheld: it identifies people, or divides the table into blocks")
         if hidden:
             columns = {column: facts for column, facts in schema.columns.items() if column not in hidden}
             table = copy.copy(table)

@@ -60,7 +60,9 @@ def _named(given: tuple[str, ...]) -> dict[str, Path]:
 @click.option("--custodian-host", default="127.0.0.1", show_default=True, help="Where they reach it.")
 @click.option("--tls-cert", type=click.Path(path_type=Path), help="The certificate chain, as PEM.")
 @click.option("--tls-key", type=click.Path(path_type=Path), help="The certificate's key, as PEM.")
-@click.option("--behind-proxy", is_flag=True, help="A proxy on this computer ends TLS, and nobody else can connect.")
+@click.option(
+    "--behind-proxy", is_flag=True, help="A proxy on this computer ends TLS, and no other computer can connect."
+)
 @click.option("--accounts", type=click.Path(path_type=Path), help="The accounts file. [default: beside the ledger]")
 @click.option("--demo", is_flag=True, help="Serve a made-up hospital, with three accounts.")
 @click.option("--json", "as_json", is_flag=True, help="Print the addresses as JSON.")

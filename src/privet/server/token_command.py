@@ -112,7 +112,7 @@ def add_command(
         return
     click.echo(token)
     click.echo(
-        f"This is token {facts.id}, of {name} ({role}). It is shown once: whoever holds it asks as {name}.", err=True
+        f"This is token {facts.id}, of {name} ({role}). It is shown once: anyone who has it asks as {name}.", err=True
     )
 
 

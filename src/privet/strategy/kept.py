@@ -1,4 +1,4 @@
-"""Optimised strategies for common sizes, kept in a file, so that nobody waits for them.
+"""Optimised strategies for common sizes, kept in a file, so that no caller waits for them.
 
 `tools/kept_strategies.py` makes the file anew. What is kept are integers: nothing is rounded when it is read.
 """

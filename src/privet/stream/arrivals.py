@@ -122,7 +122,7 @@ class Bounding:
     were kept so far; `known` is what it returned, and `changed` the counts that are other ones now.
 
     No table with noise could stand for it. Whether the next row of a person is kept must be known for sure, or some
-    person would have more rows than the noise is made for. And whoever has a state that tells it for sure, for any
+    person would have more rows than the noise is made for. And a process with a state that knows it for sure, for any
     person, can ask it: go on from a copy with a row of that person, and see whether it counts. So the table is
     protected as what it is: private, in files of mode 0600.
 
@@ -182,7 +182,7 @@ def read_value(value: Any, layout: Layout) -> list[int]:
     """
     if layout.rows is not None:
         raise RequestError(
-            "this stream protects people, so it has to see whose each row is: pass rows=[Arrival(value, person=...)]"
+            "this stream protects people, so each row needs its person: pass rows=[Arrival(value, person=...)]"
         )
     if layout.grid != 1:
         raise RequestError("totals on a grid cannot be passed as one number: pass rows=[Arrival(value)] instead")

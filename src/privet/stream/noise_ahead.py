@@ -27,7 +27,7 @@ class NoiseAhead:
     """Noise that was drawn for the steps after one that is closed, in the order in which they use it.
 
     Guarantee: noise is drawn for a step once. It is drawn in the transaction that opens the step, after the ledger has
-    found the state to be the latest, and kept there with a hash in the entry; whoever opens the step again, since a
+    found the state to be the latest, and kept there with a hash in the entry; who opens the step again, since a
     process died before it was closed, uses what is kept, and draws only for steps that had none. What may be passed the
     second time are other rows. That is sound: of the first pass nothing was shown, as nothing is before a step is
     closed, and each step is closed once. So what is shown of a step is one function of one noise, which is independent

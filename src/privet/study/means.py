@@ -342,7 +342,7 @@ def _stated(what: str, value: str, alternative: Alternative, margin: Number | No
 
 def _reader(answer: Answer, confidence: float) -> PopulationReader:
     if not isinstance(answer.sampled, PopulationReader):
-        raise Unsupported("means are tested on aggregates as they were released; give the rows of one private table")
+        raise Unsupported("means are tested on aggregates as they were released; pass the rows of one private table")
     return replace(answer.sampled, confidence=confidence)
 
 

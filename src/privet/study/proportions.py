@@ -79,9 +79,7 @@ class Proportion(Hypothesis):
         if self.delta is not None:
             open_probability(self.delta, "delta")
             if self.people is None:
-                raise RequestError(
-                    "a test with a delta reads one count; say how many people= there are, or leave out delta="
-                )
+                raise RequestError("a test with a delta reads one count; pass people=, or leave out delta=")
 
     @property
     def own_noise(self) -> bool:
@@ -285,7 +283,7 @@ def _noted(finding: Finding, answer: Answer) -> Finding:
 
 
 def _check_counted(plan: Plan, groups: Sequence[Any] = ()) -> None:
-    """Refuse a plan that does not count all that a test reads: some of it is known to be nobody."""
+    """Refuse a plan that does not count all that a test reads: some of it is known to be empty."""
     known = {key.expression: key.values or () for key in plan.groups}
     several = [known[key.expression] for key in plan.query.keys]
     by, has = (several[0], several[1:]) if groups else ((), several)

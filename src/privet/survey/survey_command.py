@@ -298,7 +298,7 @@ def simulate_command(folder: Path, as_json: bool, people: int, shares: tuple[str
         answer, _, number = text.rpartition("=")
         share = written_ratio(number)
         if not answer or share is None or answer in wanted:
-            raise RequestError("pass --share ANSWER=SHARE for each answer that anyone gives, such as yes=0.2")
+            raise RequestError("pass --share ANSWER=SHARE for each answer that occurs, such as yes=0.2")
         wanted[answer] = share
     counts = simulate(SurveyFolder(folder), people, wanted, name)
     told = ", ".join(f"{answer} {count:,}" for answer, count in counts.items())

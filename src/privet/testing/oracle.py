@@ -327,7 +327,7 @@ def _apart(name: str, column: str, schema: Schema) -> str:
 
 
 def with_owners(stored: Mapping[str, list[Row]], name: str, tables: Mapping[str, Schema]) -> list[Row]:
-    """Return the rows of a table, each of a linked one with the column that says whose row it is."""
+    """Return the rows of a table, each of a linked one with the column that identifies the person."""
     schema, rows = tables[name], stored[name]
     link = schema.link
     if link is not None:

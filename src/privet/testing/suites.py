@@ -428,7 +428,7 @@ def _infinite(make: _Make) -> None:
 def _stored(make: _Make) -> None:
     ledger = make(Pure(epsilon=1))
     receipt = ledger.charge(_pure(Fraction(1, 2)), "plan", account="ana")
-    _holds(ledger.find("plan", "ana") is None, "an answer is found that nobody stored")
+    _holds(ledger.find("plan", "ana") is None, "an answer is found that was not stored")
     answer = ((1, "Ulm", None, True), (Fraction(1, 3), -5))
     ledger.store(receipt, answer)
     found = ledger.find("plan", "ana")
@@ -454,7 +454,7 @@ def _same_key(make: _Make) -> None:
     ledger = make(Pure(epsilon=1))
     charges = [ledger.charge(_pure(Fraction(1, 4)), "plan", account="ana", key="mine") for _ in range(3)]
     _holds(len(ledger.history()) == 1, "a retry is charged again")
-    _holds(len({charge.entry for charge in charges}) == 1, "a retry gives another receipt")
+    _holds(len({charge.entry for charge in charges}) == 1, "a retry returns another receipt")
 
 
 def _frozen(make: _Make) -> None:
@@ -488,9 +488,9 @@ def _steps(make: _Make) -> None:
         ledger.open_steps(receipt, after=0, upto=1, state="f" * 64)
     opening = ledger.open_steps(receipt, after=0, upto=2, state="0" * 64)
     found = ledger.progress(receipt)
-    _holds(found is not None and (found.step, found.opened) == (0, 2), "what is open is not told")
+    _holds(found is not None and (found.step, found.opened) == (0, 2), "an open step is not reported")
     closed = ledger.close_steps(receipt, opening=opening, state="a" * 64)
-    _holds((closed.step, closed.state, closed.opened) == (2, "a" * 64, None), "what is closed is not told")
+    _holds((closed.step, closed.state, closed.opened) == (2, "a" * 64, None), "a closed step is not reported")
     for after, state in ((0, "0"), (1, "a"), (2, "0"), (3, "a")):
         with _refused(LedgerError, "a state that was rolled back, or that is not there yet, opens a step"):
             ledger.open_steps(receipt, after=after, upto=after + 1, state=state * 64)
@@ -534,7 +534,7 @@ def _secrets(make: _Make) -> None:
     _holds(not asked, "what is drawn for a step is drawn before the step may be opened")
     ledger.draw_steps(receipt, after=1, upto=3, state="a" * 64, draw=draw)
     opening, text = ledger.draw_steps(receipt, after=1, upto=2, state="a" * 64, draw=draw)
-    _holds(asked == [(None, "secret 4"), (3, "secret 5")], "whoever opens a step again is not told what was drawn")
+    _holds(asked == [(None, "secret 4"), (3, "secret 5")], "a step that is opened again does not return what was drawn")
     _holds(text == ledger.kept_text(receipt) == "secret 6", "what is drawn for a step is not kept")
     found = ledger.progress(receipt)
     hashed = hashlib.sha256(b"secret 6").hexdigest()
@@ -554,7 +554,7 @@ def _steps_raced(make: _Make) -> None:
     ledger, receipt = begun
     early = ledger.open_steps(receipt, after=0, upto=2, state="0" * 64)
     late = ledger.open_steps(receipt, after=0, upto=1, state="0" * 64)
-    with _refused(LedgerError, "who was overtaken closes the steps"):
+    with _refused(LedgerError, "an overtaken opening closes the steps"):
         ledger.close_steps(receipt, opening=early, state="a" * 64)
     ledger.close_steps(receipt, opening=late, state="b" * 64)
     ledger.open_steps(receipt, after=1, upto=2, state="b" * 64)
@@ -774,7 +774,7 @@ def _columns(entry: NamedAggregate) -> str:
 def _sums(name: str) -> None:
     for (low, high), step in ((ends, step) for ends in _RANGES for step in (None, Fraction(1), Fraction(1, 3))):
         sums = _made(name, low, high, step=step).sums()
-        _holds(sums == _made(name, low, high, step=step).sums(), "the same arguments give other sums")
+        _holds(sums == _made(name, low, high, step=step).sums(), "the same arguments return other sums")
         _holds(1 <= len(sums) <= 6, f"it measures {len(sums)} sums")
         for total in sums:
             _holds(

@@ -40,7 +40,7 @@ def test_bayes_never_moves_an_even_bet_beyond_what_is_said() -> None:
 def test_under_change_one_there_is_one_step_between_two_versions_of_a_person() -> None:
     said = promise(Pure(epsilon=Fraction(1)), neighbors="change-one")
     assert len(factors(said)) == 1
-    assert "might say" in said[0]
+    assert "might have" in said[0]
     assert "is in the data" not in said[0]
 
 

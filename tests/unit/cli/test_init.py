@@ -280,7 +280,7 @@ def test_a_unit_is_offered_for_plausible_columns_only(folder: Path) -> None:
     text = Path("privet.toml").read_text()
     assert '# unit = "patient_id"' in text
     assert '# unit = "amount"' not in text
-    assert text.count("say what amount, day, patient_id each hold") == 1
+    assert text.count("state what amount, day, patient_id each hold") == 1
 
 
 def test_kinds_come_from_the_values_of_a_csv_only_where_that_is_asked_for(folder: Path) -> None:

@@ -166,7 +166,7 @@ def test_rows_by_themselves_are_not_told_as_people(folder: Path) -> None:
     said = " ".join(tables_in_words(config)["visits"])
     assert "a person with several rows is not fully protected" in said
     assert "40, is public" in said
-    assert "data of one row might say" in promise_in_words(config)[0]
+    assert "data of one row might have" in promise_in_words(config)[0]
 
 
 def test_what_may_not_be_meant_is_noted(folder: Path) -> None:

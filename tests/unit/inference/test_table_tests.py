@@ -119,7 +119,7 @@ def test_a_simulated_p_value_is_never_zero(cells: int, least: float) -> None:
 def test_the_usual_test_has_a_warning_and_no_p_value() -> None:
     found = independence_test(TABLE, noise=SIGMA, method="naive")
     assert found.p_value is None
-    assert found.notes[0].startswith("WRONG: the usual law would give p = ")
+    assert found.notes[0].startswith("WRONG: the usual law yields p = ")
     assert not found.estimates
     assert "WRONG" in repr(found)
     assert found.to_dict()["p_value"] is None

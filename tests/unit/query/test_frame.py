@@ -195,5 +195,5 @@ def test_what_cannot_be_answered_is_refused(build: object) -> None:
 
 
 def test_a_sub_query_cannot_rename_the_person() -> None:
-    with pytest.raises(Unsupported, match="whose row"):
+    with pytest.raises(Unsupported, match="identifies the person"):
         visits.select(user_id=col("age"))

@@ -136,7 +136,7 @@ def test_what_it_may_not_say_is_refused_by_name_before_anything_is_charged_or_re
 
 
 def test_an_account_that_counts_rho_takes_no_epsilon_from_a_question() -> None:
-    with session(Zcdp(rho=1)) as asked, pytest.raises(RequestError, match="say rho="):
+    with session(Zcdp(rho=1)) as asked, pytest.raises(RequestError, match="pass rho="):
         asked.plan(google("OPTIONS(epsilon = 1)"))
 
 

@@ -319,7 +319,7 @@ def test_a_refusal_says_what_is_wrong_and_what_to_write(query: str, error: type[
 
 def test_the_person_is_no_measure_even_with_bounds() -> None:
     bounded = Schema(unit=Person("id"), columns={"id": integer(0, 99), "x": integer(0, 9)})
-    with pytest.raises(Unsupported, match="whose row"):
+    with pytest.raises(Unsupported, match="identifies the person"):
         parse("SELECT AVG(id) FROM t", {"t": bounded})
 
 

@@ -264,7 +264,7 @@ def view_of(described: Iterable[tuple[str, str]], name: str, schema: Schema, *, 
     source whose columns may be `collated` are read without that, so that they are compared byte by byte.
 
     Guarantee: people who are told apart by what is stored, as their column is declared, are told apart by what is read:
-    whole numbers are read as such, and what says whose row it is, where it is declared a number, is stored as doubles.
+    whole numbers are read as such, and what identifies the person, where it is declared a number, is stored as doubles.
     """
     found: dict[str, tuple[str, str]] = {}
     for column, kind in described:
@@ -283,7 +283,7 @@ def view_of(described: Iterable[tuple[str, str]], name: str, schema: Schema, *, 
         if sql is None:
             kind = schema.columns[column].kind
             raise RequestError(
-                f"column {column!r} of table {name!r} is declared {kind}, and its source holds another type"
+                f"column {column!r} of table {name!r} is declared {kind}, and its source has another type"
             )
         facts = schema.columns[column]
         if collated and facts.kind == "text":
@@ -291,8 +291,8 @@ def view_of(described: Iterable[tuple[str, str]], name: str, schema: Schema, *, 
             sql = f'{sql} COLLATE "binary"'
         if column == person_column(schema.unit) and facts.kind == "number" and _plain(stored[1]) not in _DOUBLES:
             raise RequestError(
-                f"column {column!r} of table {name!r} says whose row it is and is declared number, and its source "
-                f"holds another type, of which large ones would become one person; declare it as integer() or text()"
+                f"column {column!r} of table {name!r} identifies the person and is declared number, and its source "
+                f"has another type, of which large ones would become one person; declare it as integer() or text()"
             )
         read.append(f"{sql} AS {generated}")
     return ", ".join(read)

@@ -209,14 +209,14 @@ def column_sql(found: StoredColumn, name: str, column: str, schema: Schema) -> s
     made = _cast(identifier(found.name), found.type, facts.kind)
     if made is None:
         raise RequestError(
-            f"column {column!r} of table {name!r} is declared {facts.kind}, and its source holds another type, of "
+            f"column {column!r} of table {name!r} is declared {facts.kind}, and its source has another type, of "
             f"which no such value can be made without failing on some row; declare it as it is stored"
         )
     owner = column == person_column(schema.unit)
     if owner and (found.type == "numeric" or (facts.kind == "number" and found.type not in _DOUBLES)):
         raise RequestError(
-            f"column {column!r} of table {name!r} says whose row it is and is stored as {found.type}, of which several "
-            f"may become one person; store it as bigint, text or uuid"
+            f"column {column!r} of table {name!r} identifies the person and is stored as {found.type}, of which "
+            f"several may become one person; store it as bigint, text or uuid"
         )
     return made
 

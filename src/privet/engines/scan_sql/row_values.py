@@ -326,7 +326,7 @@ def _bucket(unit: Window, time: str, dialect: Dialect, *, dates: bool) -> str:
     return f"({dialect.divide_whole(f'({passed} + {dialect.whole(-start % size)})', dialect.whole(size))})"
 
 
-# Tables as their owners see them: linked ones with the column that says whose row it is, public ones checked.
+# Tables as their owners see them: linked ones with the column that identifies the person, public ones checked.
 #
 # Only the custodian meets this module: it runs when tables are opened, or when the custodian asks for a check.
 
@@ -335,7 +335,7 @@ Fetch = Callable[[str], list[tuple[Any, ...]]]
 
 
 def linked_view(own: str, name: str, tables: Mapping[str, Schema], relations: Mapping[str, str]) -> str:
-    """Return a table's own columns and, where it links to others, the one that says whose row it is.
+    """Return a table's own columns and, where it links to others, the one that identifies the person.
 
     `tables` are followed; `relations` says how those that it may link to are called.
     """

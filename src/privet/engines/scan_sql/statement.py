@@ -480,7 +480,7 @@ class Writer:
 def check_norm(norm: Norm) -> None:
     """Refuse a bound on what a unit gives that 128 bits do not hold."""
     if norm.shift > _LONGEST_SHIFT or norm.limit * 4**norm.shift >= LARGEST:
-        raise Unsupported("the bound on what one person gives does not fit into 128 bits")
+        raise Unsupported("the bound on what one person contributes does not fit into 128 bits")
 
 
 def _mentioned(scan: Scan) -> frozenset[str]:

@@ -42,7 +42,7 @@ def _verify_divisions(scan: Scan) -> None:
     """Refuse numbers whose whole quotients might have more digits than the engine's decimals keep."""
     bounding = scan.bounding
     if isinstance(bounding, Norm) and bounding.limit * 4**bounding.shift >= _LARGEST:
-        raise Unsupported("the bound on what one person gives does not fit what this engine divides exactly")
+        raise Unsupported("the bound on what one person contributes does not fit what this engine divides exactly")
     for total in (*scan.sums, *(() if scan.places is None else (scan.places,))):
         form = line(total)
         if form.divisor != 1 and form.most // form.divisor >= _LARGEST:

@@ -90,7 +90,7 @@ class SparkEngine:
                 reach(self._remote)
             self._fetch("SELECT 1")
         except PrivetError:
-            raise_alone(RequestError("Spark no longer answers; see that it runs, and open the session again"))
+            raise_alone(RequestError("Spark no longer answers; check that it runs, and open the session again"))
         self._failed = False
 
     def scan(self, scan: Scan) -> SealedSums:

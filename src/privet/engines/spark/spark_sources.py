@@ -35,7 +35,7 @@ _ADVICE = {
     "view with CAST(... AS TIMESTAMP_NTZ)",
     "collated": "has a collation under which different texts are equal; read it through a view with "
     "CAST(... AS STRING COLLATE UTF8_BINARY)",
-    "char": "says whose row it is and pads its texts with spaces, so that one person could be two; read it through a "
+    "char": "identifies the person and pads its texts with spaces, so that one person could be two; read it through a "
     "view with RTRIM(...)",
 }
 
@@ -178,7 +178,7 @@ def columns_of(frame: Any, name: str, schema: Schema) -> list[str]:
         sql = _cast(quoted_name(stored[0].name), kind, facts.kind)
         if sql is None:
             raise RequestError(
-                f"column {column!r} of table {name!r} is declared {facts.kind}, and its source holds another type"
+                f"column {column!r} of table {name!r} is declared {facts.kind}, and its source has another type"
             )
         read.append(f"{sql} AS {generated}")
     return read
@@ -213,7 +213,7 @@ def _trouble(field: Any, stored: str, kind: Kind, *, owner: bool) -> str | None:
         return _ADVICE["char"]
     if owner and kind == "number" and stored not in _DOUBLES:
         return (
-            "says whose row it is and is declared number, and its source holds another type, of which large ones "
+            "identifies the person and is declared number, and its source has another type, of which large ones "
             "would become one person; declare it as integer() or text()"
         )
     return None

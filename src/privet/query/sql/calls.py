@@ -149,7 +149,7 @@ def _in(node: Node, read: Read) -> Expression:
     if part(node, "query") is not None:
         raise Unsupported(
             "IN (SELECT ...) stands in WHERE by itself, joined to the rest by AND, and is about people: the column "
-            "that says whose row it is, IN a sub-query of that column"
+            "that identifies the person, IN a sub-query of that column"
         )
     if part(node, "this").key == "tuple":
         return in_pairs(node, read)

@@ -192,7 +192,7 @@ _SET = "set operations lose whose row it is; ask one SELECT at a time"
 
 CLAUSES: dict[str, str] = {
     "laterals": f"LATERAL is not supported: {_LATERAL}",
-    "method": "ASOF and POSITIONAL joins are not supported; say in ON what must be equal",
+    "method": "ASOF and POSITIONAL joins are not supported; state in ON what must be equal",
     "by_name": "UNION ALL BY NAME is not supported; list the columns in the same order",
     "sample": "SAMPLE is not supported: it would draw rows in a way that no noise accounts for; leave it out",
     "unpivot": "UNPIVOT is not supported: it makes several rows of one person's; aggregate each column by itself",

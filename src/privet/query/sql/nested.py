@@ -46,8 +46,8 @@ _FIRST = (
 )
 
 _ONE_VALUE = (
-    "a sub-query that gives a value must give one: aggregate it, such as MAX(x), or ask for the row with one value of "
-    "the declared key"
+    "a sub-query that returns a value must return one: aggregate it, such as MAX(x), or ask for the row with one value "
+    "of the declared key"
 )
 
 
@@ -207,7 +207,7 @@ def members(rows: ReleasedRows, mine: Expression, others: Standing) -> ReleasedR
         )
     own = list(others.columns)
     if len(own) != 1:
-        raise Unsupported("IN (SELECT ...) gives one column here")
+        raise Unsupported("IN (SELECT ...) returns one column here")
     if isinstance(others, PrivateRows):
         raise Unsupported("IN (SELECT ...) of a public table: join the released rows to it")
     once = refined(others, Select(outputs=((own[0], ColumnRef(own[0])),), distinct=True))
@@ -273,7 +273,9 @@ class Lookups:
         if node.key == "in":
             nested, mine = self._read(part(node, "query"), scope), self._compared(node, scope)
             if len(mine) != len(nested.outputs):
-                raise Unsupported(f"IN (SELECT ...) gives {len(mine)} column{'s' * (len(mine) > 1)} here; list as many")
+                raise Unsupported(
+                    f"IN (SELECT ...) returns {len(mine)} column{'s' * (len(mine) > 1)} here; list as many"
+                )
             if nested.one:
                 return call("equal", mine[0], self._value(nested))
             pairs = tuple(zip(mine, nested.outputs, strict=True))
@@ -301,7 +303,7 @@ class Lookups:
         others = among(nested.rows, nested.links)
         if not is_public(nested.rows.schema) and is_public(self.rows.schema):
             raise Unsupported(
-                "a sub-query of private rows in a query of public ones would tell which of them are met; put the "
+                "a sub-query of private rows in a query of public ones would reveal which of them are met; put the "
                 "private table into FROM"
             )
         return others
@@ -309,7 +311,7 @@ class Lookups:
     def _value(self, nested: Nested) -> Expression:
         """Return the one value that a sub-query gives; NULL where it gives none."""
         if len(nested.outputs) != 1:
-            raise Unsupported("a sub-query that gives a value has one column")
+            raise Unsupported("a sub-query that returns a value has one column")
         others, shown = self._others(nested), nested.outputs[0]
         if not is_public(nested.rows.schema) and not nested.links:
             raise Unsupported(RELEASED_INSIDE) if nested.one else ownerless(self.rows)
@@ -351,8 +353,8 @@ def _wanted(marked: Expression) -> Wanted:
     argument, where = marked.arguments[0], marked.arguments[1]
     if function not in WITHIN or where.constant is not True:
         raise Unsupported(
-            f"{function.upper()} is not supported in a sub-query that gives a value; use COUNT, SUM, AVG, MIN or MAX, "
-            f"with conditions in its WHERE"
+            f"{function.upper()} is not supported in a sub-query that returns a value; use COUNT, SUM, AVG, MIN or "
+            f"MAX, with conditions in its WHERE"
         )
     return function, None if function == "count_rows" else argument
 

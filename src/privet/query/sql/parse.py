@@ -124,7 +124,7 @@ _KINDS: Mapping[str, tuple[str, ...]] = {
 _REFUSED = {
     "max_rows_contributed": "a person's groups are bounded, and its rows in each, not its rows in all groups together; "
     "use max_groups_contributed, or contribution= of the session",
-    "min_privacy_units_per_group": "a group that is shown has as many people as the plan says",
+    "min_privacy_units_per_group": "a group that is shown has as many people as the plan states",
     "analysis_rule": "the custodian declares what may be asked",
 }
 _OPTIONS = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1, max_groups_contributed = 3) ..."
@@ -334,7 +334,7 @@ def parse(
         mapping(views, "views", "a mapping of names to relations", PrivateRows)
     query, wish = parse_asked(sql, tables, views, schema=read_schema(schema))
     if wish != Wish():
-        raise Unsupported("WITHIN and OPTIONS say how a session is to answer a question; this only reads one")
+        raise Unsupported("WITHIN and OPTIONS state how a session is to answer a question; this only parses one")
     return query
 
 
@@ -386,7 +386,7 @@ def _settle(
 def _beside_public_groups(tree: Node, tables: Mapping[str, Schema]) -> None:
     """Make of outer joins that keep public rows plain ones: where groups are public, each is answered all the same.
 
-    A public row that nobody meets belongs to nobody, and GoogleSQL leaves it out of all that is aggregated.
+    A public row that meets no private one belongs to no person, and GoogleSQL leaves it out of all that is aggregated.
     """
 
     def is_public(item: Node) -> bool:

@@ -211,7 +211,7 @@ def _union(node: Node, places: FromTables, outermost: bool) -> Standing:
         raise Unsupported(_ROWS)
     private = [one for one in found if isinstance(one, PrivateRows)]
     if whole.key != "union" and merges != [True]:
-        raise Unsupported(f"{word} ALL is not supported; write {word}, which gives different rows")
+        raise Unsupported(f"{word} ALL is not supported; write {word}, which returns different rows")
     made = (
         _together(private, merges[::-1])
         if whole.key == "union"
@@ -502,7 +502,7 @@ def _reader(places: FromTables) -> ReadNested:
 def _linked(condition: Expression, rows: PrivateRows, around: Scope) -> Expression:
     """Return a condition of a sub-query in which the owner that a link added to its table is the one around it.
 
-    A table whose `o_custkey` says whose row it is has no `c_custkey` of its own: in `o_custkey = c_custkey`, which
+    A table whose `o_custkey` identifies the person has no `c_custkey` of its own: in `o_custkey = c_custkey`, which
     would be true of each of its rows, the other one is meant.
     """
     link = rows.schema.link if isinstance(rows.table, str) else None

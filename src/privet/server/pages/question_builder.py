@@ -118,7 +118,7 @@ def _value(value: str, kind: str) -> str:
 
 def read_sql(sql: str, session: Session) -> BuiltQuestion:
     """Return a question in SQL as the form has it, or refuse where the form cannot express all of it."""
-    richer = RequestError("this question says more than the form can show; edit it as SQL")
+    richer = RequestError("this question has more than the form can show; edit it as SQL")
     query = read_question(sql, session._catalog)[0]
     if not isinstance(query.table, str) or query.levels or query.others or any(not one.plain for one in query.steps):
         raise richer
