@@ -134,6 +134,13 @@ MUTANTS: list[Mutant] = [
         ("low is None or value >= low", "low is None or value > low"),
         ("not rising(known)", "False"),
     ),
+    *of(
+        "results.released_counts:_plain",
+        ORDERED,
+        ("day == value", "True"),
+        ("not isinstance(value, np.timedelta64)", "True"),
+    ),
+    *of("strategy.reconstruction:difference_of_counts", ORDERED, ("_check_level(level, found.strategy)", "")),
     *of("strategy.reconstruction:workload_of_spans", ORDERED, ("[span]", "[(span[0], span[0])]")),
     *of("strategy.residuals:marginal_from", ORDERED, ("sizes[axis] == 1", "sizes[axis] == 0")),
     *of(
@@ -153,6 +160,7 @@ MUTANTS: list[Mutant] = [
         BASES,
         ("BITS if n <= _SMALL else _SHORT if n <= _MIDDLING else _SHORTEST", "BITS"),
     ),
+    *of("strategy.residuals:ResidualStrategy.apply", BASES, ("table.astype(object) if self.bases else table", "table")),
     *of("strategy.residuals:ResidualStrategy._unit", BASES, ("basis.largest", "1")),
     *of(
         "strategy.residuals:ResidualStrategy._product",

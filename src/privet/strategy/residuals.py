@@ -308,7 +308,9 @@ class ResidualStrategy(_Marginals):
         raise RequestError("residuals are drawn marginal by marginal, not row by row; use `StrategyMeasure`")
 
     def apply(self, counts: Iterable[int]) -> list[int]:
-        pairs = zip(self.subsets, self._measured_tables(counts), strict=True)
+        # rows of a basis have signs: their sums fit 64 bits, but differences of these, along many attributes, may not
+        tables = (table.astype(object) if self.bases else table for table in self._measured_tables(counts))
+        pairs = zip(self.subsets, tables, strict=True)
         return [int(one) for axes, table in pairs for one in self._differences_of(axes, table).ravel().tolist()]
 
     def _basis(self, axis: int) -> CentredBasis | None:

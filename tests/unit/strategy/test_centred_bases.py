@@ -85,6 +85,17 @@ def test_every_row_is_applied_exactly_to_whole_numbers_of_any_size(name: str) ->
         assert found == expected
 
 
+def test_differences_of_sums_that_just_fit_64_bits_are_exact() -> None:
+    basis = centred_basis(strategy.all_ranges(3))
+    one = strategy.ResidualStrategy((2, 2, 2, 2, 3), ((0, 1, 2, 3, 4),), (1,), bases=(None,) * 4 + (basis,))
+    many = 2**44 - 1  # with rows of 2**17 in absolute values, the most that is multiplied in 64 bits
+    even = [sum(place) % 2 == 0 for place in itertools.product(range(2), repeat=4)]
+    counts = [count for first in even for count in ([many, 0, 0] if first else [0, many, many])]
+    matrix = np.asarray(basis.matrix).tolist()
+    assert one.apply(counts) == [8 * many * (row[0] - row[1] - row[2]) for row in matrix]
+    assert max(map(abs, one.apply(counts))) >= 2**63
+
+
 @pytest.mark.parametrize("name", list(WORKLOADS))
 def test_norms_are_the_largest_of_all_cells_and_of_all_pairs_of_them(name: str) -> None:
     one = planned(name)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -86,3 +88,51 @@ def test_the_event_is_the_curve_of_the_law_that_is_drawn(sizes: tuple[int, ...])
     for order in (1.5, 2.0, 10.0):
         assert measured.event.rdp(order) >= order * worst * (1 - 1e-9)
         assert measured.event.rdp(order) <= order * worst * (1 + 1e-3)
+
+
+def law_of_both(rows: int, values: int, variance: float) -> dict[tuple[int, ...], float]:
+    """Return the law of H z along one attribute, for each row of a basis along another, drawn independently."""
+    one = law(values, variance)
+    found: Counter[tuple[int, ...]] = Counter()
+    for several in itertools.product(one.items(), repeat=rows):
+        found[tuple(itertools.chain(*(place for place, _ in several)))] += math.prod(chance for _, chance in several)
+    return found
+
+
+@pytest.mark.parametrize("neighbors", ["add-remove", "change-one"])
+@pytest.mark.parametrize("asked", [strategy.prefixes, strategy.all_ranges, None])
+def test_a_basis_beside_differences_costs_what_is_claimed(asked: Any, neighbors: Any) -> None:
+    """Two values beside two with a basis, or three: every neighbour's exact law, on the noise that `noises` scale."""
+    ranged = 3 if asked is None else 2
+    rows = [[1, -1, 0], [0, 1, -1]] if asked is None else None
+    basis: Any = (
+        strategy.CentredBasis("rows", "gaussian", rows, [1, 1])
+        if asked is None
+        else strategy.plan_residuals(strategy.marginals((2,), [(0,)], factors={0: asked(2)})).bases[0]
+    )
+    matrix = np.asarray(basis.matrix)
+    divisor = int(np.gcd.reduce(matrix.ravel()))
+    matrix = matrix // divisor  # a common factor of all rows is a unit, and the noise is in it
+    one = strategy.ResidualStrategy((2, ranged), ((0, 1),), (1,), bases=(None, basis))
+    measured = strategy.StrategyMeasure(one, rho=Fraction(1, 10), neighbors=neighbors)
+    ((scale, many),) = measured.noises
+    assert many == 2 * basis.rows
+    variance = float(scale) / divisor**2
+    assert variance >= 2  # coarser than is drawn, and fine enough
+    noise = law_of_both(basis.rows, 2, variance)
+    cells = list(itertools.product(range(2), range(ranged)))
+
+    def released(cell: tuple[int, int] | None) -> Any:
+        count = np.zeros((2, ranged), dtype=int)
+        if cell is not None:
+            count[cell] = 1
+        return difference(count @ matrix.T, [0]).ravel()
+
+    steps = [released(cell) for cell in cells]
+    if neighbors == "change-one":
+        steps += [a - b for a, b in itertools.permutations(steps, 2)]
+    for order in (1.5, 3.0):
+        divergences = [renyi(noise, tuple(map(int, step)), order) for step in steps]
+        claimed = measured.event.rdp(order)
+        assert max(divergences) <= claimed * (1 + 1e-6)
+        assert max(divergences) >= 0.9 * claimed
