@@ -254,7 +254,7 @@ def test_a_known_total_takes_its_noise_out_of_differences() -> None:
         ({"ward": "z"}, "declared value of ward"),
         ({"ward": None}, "declared value of ward"),
         ({"band": True}, "declared value of band"),
-        ({"band": 1.0}, "declared value of band"),
+        ({"band": 1.5}, "declared value of band"),
         ({"floor": "a"}, "floor"),
         ({7: "a"}, "names of columns"),
         ("ward", "a value for each"),

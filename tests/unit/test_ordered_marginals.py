@@ -6,8 +6,10 @@ import datetime
 import math
 import pickle
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -225,6 +227,55 @@ def test_what_is_no_range_of_a_column_is_refused(asked: Any) -> None:
     found = opened(privet.Zcdp(rho=1)).marginals("visits", NAMES, ordered={"age": "ranges"}, rho=0.1)
     with pytest.raises(RequestError):
         found.count(asked)
+
+
+@pytest.mark.parametrize(
+    ("given", "plain"),
+    [
+        ({"age": np.int64(7)}, {"age": 7}),
+        ({"age": 7.0}, {"age": 7}),
+        ({"age": Decimal(7), "ward": np.str_("eye")}, {"age": 7, "ward": "eye"}),
+        ({"age": (np.int32(3), np.float32(9))}, {"age": (3, 9)}),
+        ({"day": np.datetime64("2025-03-04")}, {"day": DAYS[3]}),
+        ({"day": (np.datetime64("2025-03-04T00:00:00"), None)}, {"day": (DAYS[3], None)}),
+    ],
+)
+def test_values_may_be_the_scalars_of_a_frame(given: Any, plain: Any) -> None:
+    found = opened(privet.Zcdp(rho=1)).marginals("visits", ["ward", "age", "day"], rho=0.1)
+    assert found.count(given) == found.count(plain)
+    assert found.difference(given, plain).standard_error == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"age": True},
+        {"age": np.True_},
+        {"age": math.nan},
+        {"age": 7.5},
+        {"age": "7"},
+        {"day": np.datetime64("2025-03-04T01:00:00")},
+        {"day": np.datetime64("NaT")},
+        {"age": np.datetime64("NaT")},
+        {"age": np.timedelta64(7, "ns")},
+        {"age": (np.datetime64("2025-03-04"), None)},
+    ],
+    ids=str,
+)
+def test_what_only_resembles_a_declared_value_is_refused(asked: Any) -> None:
+    found = opened(privet.Zcdp(rho=1)).marginals("visits", ["ward", "age", "day"], rho=0.1)
+    with pytest.raises(RequestError, match=r"0, 1, 2, 3, ..., NULL|2025-03-01, |a pair of ends"):
+        found.count(asked)
+
+
+def test_a_confidence_of_1_but_for_rounding_is_refused_by_name() -> None:
+    found = opened(privet.Zcdp(rho=1)).marginals("visits", NAMES, ordered={"age": "ranges"}, rho=0.1)
+    for ask in (
+        lambda: found.count({}, confidence=1 - 2**-53),
+        lambda: found.difference({}, {}, confidence=1 - 2**-53),
+    ):
+        with pytest.raises(RequestError, match="confidence must be below 1"):
+            ask()
 
 
 def test_the_number_of_rows_that_is_public_is_used() -> None:

@@ -186,10 +186,18 @@ def _read_ordered(written: tuple[str, ...]) -> dict[str, str] | None:
 def _counted(found: Marginals, asked: tuple[str, ...], level: Any) -> CountTable:
     """Return a table of single counts, with a column for each that any of them names."""
     from privet.answer import Series
+    from privet.core.errors import BadParameter
     from privet.results.released_counts import ALL, COUNT, CountTable
 
     several = [_read_count(one, found) for one in asked]
-    counts = [found.count(rows, confidence=level) for rows, _ in several]
+    counts = []
+    for text, (rows, _) in zip(asked, several, strict=True):
+        try:
+            counts.append(found.count(rows, confidence=level))
+        except BadParameter as error:
+            if error.parameter != "rows":
+                raise
+            raise BadParameter("count", text, error.allowed) from None
     names = [name for name in found.names if any(name in rows for rows, _ in several)]
     keys = [Series(name, tuple(words.get(name, ALL) for _, words in several)) for name in names]
     name = COUNT

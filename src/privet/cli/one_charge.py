@@ -11,7 +11,7 @@ import click
 from privet.display import cost_words, percent, printable, room
 
 from .asking import OpenedSession, asking, opened
-from .screen import json_option, number, print_facts, print_json, print_text
+from .screen import json_option, number, print_facts, print_json, print_text, screen
 from .targets import analyst_option, config_option
 
 if TYPE_CHECKING:
@@ -130,6 +130,8 @@ def print_charged(results: Sequence[Any], cost: Any, told: dict[str, Any]) -> No
 
 def _print_plan(plan: Any, charged: Plan | Batch, place: OpenedSession, *, as_json: bool) -> None:
     """Print a plan, and whether what of it is charged fits the budget."""
+    from privet.execution.counted_plan import CountedPlan
+
     account = place.session.account
     answered = place.ledger.find(charged.digest, account) is not None
     fits = answered or place.ledger.admits(charged.event, account=account)
@@ -138,7 +140,10 @@ def _print_plan(plan: Any, charged: Plan | Batch, place: OpenedSession, *, as_js
             {**(plan.to_dict() if hasattr(plan, "to_dict") else plan.facts()), "answered": answered, "fits": fits}
         )
         return
-    for line in repr(plan).splitlines():
-        print_text(printable(line))
+    if isinstance(plan, CountedPlan):
+        plan.draw(screen())
+    else:
+        for line in repr(plan).splitlines():
+            print_text(printable(line))
     print_text("")
     print_facts([("now", "answered before: asking again is free" if answered else _FITS[fits])])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from privet.display import Figures, draw_grid, draw_text, html_lines, html_table, shown_error, written
+from privet.display import Figures, draw_grid, draw_text, html_lines, html_table, printable, shown_error, written
 from privet.planner.many_counts import CountsPlan
 
 if TYPE_CHECKING:
@@ -35,11 +35,16 @@ class CountedPlan(ABC):
         return self.counts.plan.explain()
 
     def __repr__(self) -> str:
-        def draw(console: Console) -> None:
-            draw_grid(console, self._figures(), wraps=True)
-            draw_text(console, f"\n{self.explain()}")
+        return written(self.draw)
 
-        return written(draw)
+    def draw(self, console: Console) -> None:
+        """Draw the plan on a console, in its width."""
+        clean = [
+            replace(column, head=printable(column.head), cells=tuple(map(printable, column.cells)))
+            for column in self._figures()
+        ]
+        draw_grid(console, clean, wraps=True)
+        draw_text(console, "\n" + "\n".join(map(printable, self.explain().splitlines())))
 
     def _repr_html_(self) -> str:
         return f"<div>{html_table(self._figures())}{html_lines(self.explain().splitlines())}</div>"

@@ -14,7 +14,7 @@ from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any, Literal
 
 from privet.answer import CrossTab, Series
-from privet.core.errors import BadParameter, RequestError, UnknownName, raise_alone
+from privet.core.errors import BadParameter, RequestError, UnknownName, quote, raise_alone
 from privet.core.estimate import Estimate
 from privet.core.given import optional_package, set_fields
 from privet.core.numbers import Number, open_probability, read_rational
@@ -316,9 +316,16 @@ class Marginals(ReleasedCounts):
             if isinstance(value, (tuple, list)):
                 found[self.axes[place]] = self._span(name, self.values[place], value, parameter)
                 continue
-            known = [at for at, key in enumerate(self.values[place]) if type(key) is type(value) and key == value]
+            plain = _plain(value)
+            number = None if plain is None or isinstance(plain, bool) else read_rational(plain)
+            known = [
+                at
+                for at, key in enumerate(self.values[place])
+                if (type(key) is type(plain) and key == plain)
+                or (number is not None and _is_number(key) and number == key)
+            ]
             if not known:
-                raise BadParameter(parameter, value, f"a declared value of {name}")
+                raise BadParameter(parameter, value, f"a declared value of {name}: {_some(self.values[place])}")
             found[self.axes[place]] = known[0], known[0]
         return found
 
@@ -330,7 +337,7 @@ class Marginals(ReleasedCounts):
         allowed = f"a pair of ends of {name}, from {known[0]} to {known[-1]}, the lower one first; None for no end"
         if len(ends) != 2:
             raise BadParameter(parameter, ends, allowed)
-        low, high = (None if end is None else _end(end, known[0], parameter, allowed) for end in ends)
+        low, high = (None if end is None else _end(_plain(end), known[0], parameter, allowed) for end in ends)
         if _cuts(known, low, high):
             shown = f"{known[0]}, {known[1]} ... {known[-1]}"
             raise BadParameter(
@@ -427,12 +434,35 @@ def _cuts(values: Sequence[Any], low: Any, high: Any) -> bool:
 def rising(values: Sequence[Key]) -> bool:
     """Return whether values are numbers or dates, each above the one before."""
     dates = {type(value) for value in values if isinstance(value, datetime.date)}
-    numbers = {type(value) for value in values if isinstance(value, (int, float)) and not isinstance(value, bool)}
+    numbers = {type(value) for value in values if _is_number(value)}
     kinds = set(map(type, values))
     if not values or not (kinds <= numbers or (kinds <= dates and len(kinds) == 1)):
         return False
     pairs: Any = pairwise(values)
     return all(one < other for one, other in pairs)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _plain(value: object) -> object:
+    """Return the plain value of a scalar of NumPy, as frames have them; anything else as it is."""
+    import numpy as np
+
+    if isinstance(value, np.datetime64):
+        day = value.astype("datetime64[D]")
+        return day.item() if day == value else value
+    return value.item() if isinstance(value, np.generic) and not isinstance(value, np.timedelta64) else value
+
+
+_SHOWN = 4
+
+
+def _some(values: Sequence[Key]) -> str:
+    """Return a few values, and the last of more."""
+    told = ["NULL" if value is None else quote(value) if isinstance(value, str) else str(value) for value in values]
+    return ", ".join(told if len(told) <= _SHOWN + 1 else [*told[:_SHOWN], "...", told[-1]])
 
 
 def _end(end: object, like: Key, parameter: str, allowed: str) -> Any:

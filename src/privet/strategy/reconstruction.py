@@ -187,8 +187,7 @@ class Reconstruction:
             )
         check_held(workload.queries, "the list of answers")
         level = float(open_probability(confidence, "confidence"))
-        if not math.isfinite(half_widths(level, self.strategy.measure)):
-            raise BadParameter("confidence", confidence, "below 1 by more than rounding")
+        _check_level(level, self.strategy)
         deviations = np.sqrt(self._answer_variances(workload))
         plain = self._plain(workload)
         half = deviations * self._widths(workload, level)
@@ -309,6 +308,12 @@ class Reconstruction:
         )
 
 
+def _check_level(level: float, strategy: Strategy) -> None:
+    """Refuse confidence levels at which no interval is finite."""
+    if not math.isfinite(half_widths(level, strategy.measure)):
+        raise BadParameter("confidence", level, "below 1 by more than rounding")
+
+
 def difference_of_counts(
     found: Reconstruction, one: Mapping[int, Span], other: Mapping[int, Span], level: float
 ) -> Answers:
@@ -318,6 +323,7 @@ def difference_of_counts(
     both counts.
     """
     covariance, sizes = found.covariance, found.strategy.shape
+    _check_level(level, found.strategy)
     if not isinstance(covariance, SubspaceCovariance):
         row = _marked(sizes, one) - _marked(sizes, other)
         none = np.zeros(1)

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from privet import cli
+from privet.display import wrap
 from privet.engines.duckdb.engine import DuckDB
 from privet.execution.pace import Pace
 from privet.planner.plan import Edition
@@ -373,6 +374,20 @@ def test_counts_of_ranges_beside_others_are_shown_for_free(folder: Path) -> None
     assert "it was answered before" in shown.stdout
     assert "Each interval covers" in " ".join(shown.stdout.split())
     assert (folder / "n.png").stat().st_size > 1000
+    for wrong in ("age=64..18", "age=900..", "ward=heart..lung"):
+        refused = run(*asked, "--count", "age=1", "--count", wrong)
+        assert refused.exit_code == 2
+        assert refused.stderr.startswith("Error: count must be")
+
+
+@pytest.mark.parametrize("width", [60, 80, 130])
+def test_a_plan_of_many_counts_is_wrapped_once_in_the_width_of_the_terminal(folder: Path, width: int) -> None:
+    for asked in (("marginals", "visits", "ward", "age", "--ordered", "age=ranges"), ("ranges", "visits", "age")):
+        arguments = (*asked, "--epsilon", "0.4", "--analyst", "ana", "--plan")
+        whole = run(*arguments, COLUMNS="5000").stdout.splitlines()
+        found = run(*arguments, COLUMNS=str(width)).stdout.splitlines()
+        assert found == [part for line in whole for part in wrap(line, width)]
+        assert max(map(len, found)) > width - 15
 
 
 def test_ranges_are_planned_charged_once_shown_and_drawn(folder: Path) -> None:
