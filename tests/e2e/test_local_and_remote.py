@@ -95,6 +95,7 @@ STUDIES: dict[str, Callable[[Session], Any]] = {
     "marginals of some rows": lambda one: one.marginals(
         one.table("visits").where(privet.col("age") > 30), ["ward", "sex"], epsilon=0.25
     ),
+    "all rows and a table": lambda one: one.marginals("visits", ["ward"], subsets=[[], ["ward"]], epsilon=0.25),
     "marginals in ranges": lambda one: one.marginals("visits", ["sex", "age"], ordered={"age": "ranges"}, epsilon=0.25),
     "ranges": lambda one: one.ranges("visits", "age", epsilon=0.25),
     "running totals": lambda one: one.running("visits", "age", epsilon=0.25),
@@ -159,6 +160,9 @@ REFUSED: dict[str, Callable[[Session], Any]] = {
     "two costs": lambda one: one.ask(COUNT, epsilon=1, rho=1),
     "over budget": lambda one: one.ask(COUNT, epsilon=1000),
     "no such column": lambda one: one.marginals("visits", ["nothing"], epsilon=0.1),
+    "weights in a list": lambda one: one.marginals("visits", ["ward"], weights=[1], epsilon=0.1),  # type: ignore[arg-type]
+    "a weight of a number": lambda one: one.marginals("visits", ["ward"], weights={1: 2}, epsilon=0.1),  # type: ignore[dict-item]
+    "ranges of no order": lambda one: one.marginals("visits", ["ward"], ordered={"ward": "ranges"}, epsilon=0.1),
     "no such formula": lambda one: one.regress("visits", "nothing ~ age", epsilon=0.1),
 }
 

@@ -332,3 +332,13 @@ def test_a_key_called_n_leaves_the_count_another_name() -> None:
     found = opened(rows=rows, columns={"n": privet.integer(0, 1)}).marginals("visits", ["n"], epsilon=HUGE, whole=True)
     assert found.counts("n").to_dict()["n_"] == [3, 2]
     assert found.to_dict()["n_"] == [3, 2]
+
+
+def test_a_server_sends_the_number_of_all_rows_as_one_count() -> None:
+    from privet.server.operations import OPERATIONS
+
+    found = opened().marginals("visits", ["ward"], subsets=[[], ["ward"]], epsilon=HUGE)
+    everything, by_ward = OPERATIONS["marginals"].write(found)["tables"]
+    assert everything["columns"] == []
+    assert everything["counts"]["n"] == pytest.approx([300], abs=1)
+    assert (by_ward["columns"], by_ward["counts"]["ward"]) == (["ward"], list(WARDS))

@@ -470,9 +470,9 @@ class RemoteSession(Session):
                     body["hypothesis"] = sent_hypothesis(value)
                 case "family":
                     body["family"] = sent_family(value)
-                case "weights" if operation == "marginals" and value is not None:
+                case "weights" if operation == "marginals" and isinstance(value, Mapping):
                     body["weights"] = [
-                        [[key] if isinstance(key, str) else list(key), sent_value(one, name)]
+                        [list(key) if isinstance(key, tuple) else [key], sent_value(one, name)]
                         for key, one in value.items()
                     ]
                 case _:

@@ -98,7 +98,7 @@ def _weights(value: Any, name: str) -> Any:
         if not isinstance(one, list) or len(one) != 2 or not isinstance(one[0], list):
             raise wrong
         columns = tuple(_scalars(one[0], name))
-        if not all(isinstance(column, str) for column in columns):
+        if not all(isinstance(column, str) for column in columns) or columns in found:
             raise wrong
         found[columns] = _number_or_text(one[1], name)
     return found
@@ -268,7 +268,7 @@ def _answers_json(answers: Sequence[Answer]) -> dict[str, Any]:
 
 
 def _marginals_json(found: Any) -> dict[str, Any]:
-    tables = [{"columns": list(one), "counts": plain(found.to_dict(*one))} for one in found.asked]
+    tables = [{"columns": list(one), "counts": plain(found.counts(*one).to_dict())} for one in found.asked]
     return {"tables": tables, "cost": plain(found.price)}
 
 
