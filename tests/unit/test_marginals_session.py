@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 import pickle
 from collections import Counter
@@ -27,9 +28,12 @@ COLUMNS = {
     "sex": privet.category(SEXES),
     "age": privet.integer(0, 3),
     "note": privet.text(),
+    "code": privet.integer(0, 10**7),
+    "born": privet.date(datetime.date(1000, 1, 1), datetime.date(2000, 1, 1)),
 }
 ROWS = [
     {"person": place, "ward": WARDS[place % 3], "sex": SEXES[place % 7 % 2], "age": place % 5 % 4, "note": "x"}
+    | {"code": place, "born": datetime.date(1990, 1, 1)}
     for place in range(300)
 ]
 HUGE = 10**6
@@ -266,6 +270,10 @@ BAD: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
     (("visits", []), {}, "at least one"),
     (("visits", "ward"), {}, "list of columns"),
     (("visits", ["ward", "ward"]), {}, "different"),
+    (("visits", ["ward", "code"]), {}, r"code has 10,000,001 values.*at most 100,000.*privet.col\('code'\).bin"),
+    (("visits", ["code"]), {"ordered": {"code": "ranges"}}, "code has 10,000,001 values"),
+    (("visits", ["born"]), {}, "born has 365,243 values.*weeks or months"),
+    (("visits", ["note", "ward"]), {}, "values of note are not declared"),
     (("visits", [3]), {}, "list of columns"),
     (("visits", ["ward", "sex"]), {"ways": 3}, "ways"),
     (("visits", ["ward", "sex"]), {"ways": 0}, "ways"),

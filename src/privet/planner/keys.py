@@ -123,6 +123,17 @@ def _listed(facts: Typed) -> list[Key] | None:
     return None
 
 
+def bounded_values(expression: Expression, columns: Mapping[str, Facts]) -> int | None:
+    """Return how many whole numbers or days lie between declared bounds, where there is no list of values."""
+    facts = typed(expression, columns)
+    match facts.kind, facts.low, facts.high:
+        case "integer", Fraction() as low, Fraction() as high if facts.values is None:
+            return (int(high) - int(low)) // max(int(facts.step), 1) + 1
+        case "date", datetime.date() as first, datetime.date() as last if facts.values is None:
+            return (last - first).days + 1
+    return None
+
+
 def _truncates(expression: Expression) -> bool:
     return expression.function == "date_trunc"
 

@@ -20,7 +20,7 @@ from privet.query.nodes import Query
 from privet.query.shape import schema_within_limits
 
 from .contributions import refuse_chosen
-from .keys import Choice, choices, has_group
+from .keys import MOST_KEYS, Choice, bounded_values, choices, has_group
 from .make import known_rows, private_schema, scan_keys
 from .matrix import MatrixMeasure
 from .plan import Known, Pass, Plan, Spend
@@ -150,6 +150,14 @@ def _public_keys(query: Query, schema: Schema) -> tuple[GroupKey, ...]:
         raise RequestError("name at least one column whose values are declared")
     values = {key.expression: key.values for key in keys}
     hidden = [asked.name for asked in query.keys if values[asked.expression] is None]
+    wide = {asked.name: many for asked in query.keys if (many := bounded_values(asked.expression, schema.columns))}
+    for name in hidden:
+        if name in wide:
+            raise RequestError(
+                f"{name} has {wide[name]:,} values between its declared bounds, and a column that is counted by has at "
+                f"most {MOST_KEYS:,}; group numbers into bins, privet.col({name!r}).bin(width), and days into weeks or "
+                f"months"
+            )
     if hidden:
         raise RequestError(
             f"the values of {', '.join(hidden)} are not declared, and cells are those of declared values only; declare "
