@@ -148,6 +148,23 @@ def test_ends_inside_bins_widen_a_difference() -> None:
             rough.difference((0, 9), pair)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("whole", [False, True], ids=["as released", "whole"])
+def test_a_difference_of_ranges_is_inside_of_its_interval_whatever_the_noise(whole: bool) -> None:
+    """Also where the counts of the bins in which ends lie are far below 0, and turn the ends of the interval around."""
+    rough = replace(opened().ranges("t", "age", bins=10, epsilon=1), whole=whole, nonnegative=whole)
+    matrix = np.asarray(rough.measure.strategy.matrix.toarray(), dtype=np.int64)  # type: ignore[attr-defined]
+    for cells in ([0] * 10, [-100] * 10, [7, 0, 3, -2, 5, 0, 0, 1, 9, 2], [40] * 10):
+        for place in range(12):
+            noise = np.array([place * row % 9 - 4 for row in range(len(matrix))])
+            held = (matrix @ np.array(cells) << rough.measure.exponent) + (noise << rough.measure.exponent)
+            made = replace(rough, released=tuple(map(int, held)))
+            for pair in [((0, 44), (50, 99)), ((3, 4), (21, 22)), ((0, 9), (90, 99)), ((3, 4), (3, 4))]:
+                found = made.difference(*pair)
+                assert found.low <= found.value <= found.high
+                if whole:
+                    assert all(one == round(one) for one in (found.low, found.value, found.high))
+
+
 MANY = ["ward", "sex", "band"]
 KINDS = {"pure": privet.Pure(epsilon=1000), "zcdp": privet.Zcdp(rho=1000)}
 PAIRS: list[tuple[dict[str, Any], dict[str, Any]]] = [

@@ -115,6 +115,16 @@ class ReleasedCounts:
         values = np.clip(np.rint(found.values), low, high)
         return Answers(values, low, high, found.plain, found.deviations, found.confidence)
 
+    def _whole_difference(self, value: float, low: float, high: float) -> tuple[float, float, float]:
+        """Return the difference of two counts and its interval as whole numbers.
+
+        Weighted rows of people are not whole, and neither is their difference: its interval is rounded outwards.
+        """
+        inner = math.ceil(low - 1e-9), math.floor(high + 1e-9)
+        outer = math.floor(low + 1e-9), math.ceil(high - 1e-9)
+        first, last = map(float, outer if self.measure.shift or inner[0] > inner[1] else inner)
+        return min(max(float(round(value)), first), last), first, last
+
     def _series(self, name: str, found: Answers, order: Any = None) -> Series:
         """Return answers as a column, in another order where one is given."""
 
@@ -285,11 +295,7 @@ class Marginals(ReleasedCounts):
         low, high = float(found.low[0]), float(found.high[0])
         value = min(max(float(found.plain[0]), low), high)
         if self.whole:
-            # weighted rows of people are not whole, and neither is their difference: its interval is rounded outwards
-            inner = math.ceil(low - 1e-9), math.floor(high + 1e-9)
-            outer = math.floor(low + 1e-9), math.ceil(high - 1e-9)
-            low, high = map(float, outer if self.measure.shift or inner[0] > inner[1] else inner)
-            value = min(max(float(round(value)), low), high)
+            value, low, high = self._whole_difference(value, low, high)
         return self._estimate_of(found, value, level, ends=(low, high))
 
     def _estimate_of(

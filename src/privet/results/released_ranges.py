@@ -135,13 +135,15 @@ class Ranges(ReleasedCounts):
             for first, second in ((inner, outside), (outer, inside))
         ]
         least, most = found
-        value = (float(least.values[0]) + float(most.values[0])) / 2
+        # noise in the bins at the ends can turn the two around
+        low, high = sorted((float(least.low[0]), float(most.high[0])))
+        value = min(max((float(least.values[0]) + float(most.values[0])) / 2, low), high)
         if self.whole:
-            value = float(round(value))
+            value, low, high = self._whole_difference(value, low, high)
         return Estimate(
             value=value,
-            low=float(least.low[0]),
-            high=float(most.high[0]),
+            low=low,
+            high=high,
             confidence=level,
             standard_error=float(np.maximum(least.deviations[0], most.deviations[0])),
             covers="the noise, not what bounding removes" if self.may_be_low else "the noise",
