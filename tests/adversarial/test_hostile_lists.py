@@ -101,4 +101,7 @@ def test_a_list_that_is_refused_costs_nothing() -> None:
                 session.ask_all([*good, bad], epsilon=0.5)
         with pytest.raises(BudgetExceeded):
             session.ask_all(good, epsilon=2)
+        for within in (b"1", bytearray(b"1"), b""):  # a list of numbers, to who does not look
+            with pytest.raises(RequestError):
+                session.ask_all(good[:1], within=within)  # type: ignore[arg-type]
         assert not session.history()

@@ -35,7 +35,7 @@ def plan_questions(
     questions: Sequence[Question], options: AskOptions, catalog: Catalog, *, weights: Sequence[int] | None = None
 ) -> Batch:
     """Return every decision about the answers to several questions, and their price together."""
-    listed = isinstance(questions, Sequence) and not isinstance(questions, str)
+    listed = isinstance(questions, Sequence) and not isinstance(questions, (str, bytes, bytearray))
     if not listed or not 1 <= len(questions) <= MOST_QUESTIONS:
         raise BadParameter("questions", type(questions).__name__, f"a list of 1 to {MOST_QUESTIONS} questions")
     read = [_read_plain(question, catalog) for question in questions]
@@ -97,7 +97,7 @@ def _read_plain(question: Question, catalog: Catalog) -> tuple[Query, Wish]:
 
 def targets_of(wishes: Sequence[Wish], within: Any, confidence: Number | None) -> list[Target | None]:
     """Return how narrow each question is to be, by the caller's words or by its own, said once."""
-    listed = isinstance(within, Sequence) and not isinstance(within, str)
+    listed = isinstance(within, Sequence) and not isinstance(within, (str, bytes, bytearray))
     if isinstance(within, Mapping) or (listed and len(cast(Sequence[Any], within)) != len(wishes)):
         allowed = f"a number for all questions, or a list with one entry for each of the {len(wishes)}, also by column"
         raise BadParameter("within", type(within).__name__, allowed)
