@@ -281,3 +281,20 @@ contribution = { groups = 1, rows = 2 }
 patient = "integer"
 cost = { kind = "number", low = 0, high = 50 }
 """
+
+
+def fail_after_keeping(ledger: Any, charge: int, text: str) -> None:
+    with ledger._history.writing() as history:
+        history.transaction.keep(charge, text)
+        raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "jsonlines"])  # which keeps no texts
+def test_a_transaction_that_fails_keeps_no_text(kind: str, tmp_path: Path) -> None:
+    with make(kind, tmp_path) as ledger:
+        with ledger._history.writing() as history:
+            history.transaction.keep(3, "first")
+        with pytest.raises(ZeroDivisionError):
+            fail_after_keeping(ledger, 3, "second")
+        with ledger._history.reading() as history:
+            assert history.transaction.kept(3) == "first"

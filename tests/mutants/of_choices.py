@@ -165,7 +165,7 @@ MUTANTS: list[Mutant] = [
     ),
     *of(
         "ledger.memory:MemoryStore.writing",
-        "conformance/test_ledgers.py",
+        "conformance/test_stores.py",
         ("self._texts = texts", "pass"),
     ),
 ]
