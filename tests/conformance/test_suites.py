@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from privet.core.budget import Budget
-from privet.core.errors import BudgetError
+from privet.core.budget import Budget, Pure
+from privet.core.errors import BadParameter, BudgetError
 from privet.core.ports import Ledger
 from privet.core.scan import Norm, Once, Scan, SealedSums, Truncate
 from privet.ledger.memory import MemoryLedger
-from privet.testing import Memory, check_aggregate, check_engine, check_ledger
+from privet.mechanisms import Laplace
+from privet.testing import Memory, check_aggregate, check_engine, check_ledger, check_mechanism
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -96,6 +97,21 @@ class Forgetful(MemoryLedger):
 def test_a_broken_ledger_is_told_by_the_law_that_it_breaks(ledger: Callable[[Budget], Ledger], law: str) -> None:
     with pytest.raises(AssertionError, match=law):
         check_ledger(ledger)
+
+
+@pytest.mark.parametrize(
+    ("call", "parameter"),
+    [
+        (lambda: check_engine(Memory({})), "make_engine"),
+        (lambda: check_ledger(MemoryLedger(Pure(epsilon=1))), "make_ledger"),
+        (lambda: check_mechanism(Laplace(sensitivity=1, epsilon=1), takes=[1]), "make"),
+        (lambda: check_mechanism(lambda: Laplace(sensitivity=1, epsilon=1), takes=[]), "takes"),
+        (lambda: check_mechanism(lambda: Laplace(sensitivity=1, epsilon=1), takes=3), "takes"),
+    ],
+)
+def test_a_suite_refuses_an_object_in_place_of_what_makes_it(call: Any, parameter: str) -> None:
+    with pytest.raises(BadParameter, match=f"^{parameter} must be"):
+        call()
 
 
 def test_an_aggregate_that_is_another_statistic_is_told() -> None:

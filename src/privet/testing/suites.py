@@ -26,9 +26,9 @@ from privet.audit import audit
 from privet.core import schema
 from privet.core.budget import Approximate, Budget, Pure
 from privet.core.division import Touched
-from privet.core.errors import BudgetError, LedgerError, PrivetError, RequestError
+from privet.core.errors import BadParameter, BudgetError, LedgerError, PrivetError, RequestError
 from privet.core.event import Event, Receipt, Repeated
-from privet.core.given import optional_package
+from privet.core.given import function, optional_package
 from privet.core.numbers import float_up
 from privet.core.ports import CountsBlocks, Engine, KeepsSecrets, KeepsSteps, Ledger, LedgerAdmin, StepProgress
 from privet.core.relation import Call, ColumnRef, Literal
@@ -145,6 +145,7 @@ def check_engine(make_engine: Callable[[Tables], Engine], *, tables: int = 12) -
         >>> print(testing.check_engine(testing.Memory, tables=2))
         Memory: 10 laws hold, 0 do not
     """
+    function(make_engine, "make_engine", "a function or class that makes an engine over tables")
     laws: list[Law] = [
         ("it is an engine by the port", lambda: _is_engine(make_engine)),
         ("a count and a sum by group are run", lambda: _runs_the_least(make_engine)),
@@ -364,6 +365,7 @@ def check_ledger(make_ledger: Callable[[Budget], Ledger]) -> SuiteReport:
         >>> print(testing.check_ledger(privet.ledger.MemoryLedger))
         MemoryLedger: 14 laws hold, 0 do not
     """
+    function(make_ledger, "make_ledger", "a function or class that makes a ledger of a budget")
     laws: list[Law] = [
         (name, lambda law=law: law(make_ledger))  # type: ignore[misc]
         for name, law in (
@@ -621,7 +623,7 @@ def check_mechanism(
 
     Args:
         make: returns the mechanism; called twice, it returns equal ones.
-        takes: inputs that it takes.
+        takes: inputs that it takes, at least one.
         refuses: inputs that it must refuse with a `RequestError` that does not quote them.
         neighbours: two neighbouring inputs; if given, releases of both are audited against the event.
         samples: how many releases of each are audited.
@@ -634,6 +636,9 @@ def check_mechanism(
         >>> print(testing.check_mechanism(make, takes=[3], refuses=["three"]))
         Laplace: 8 laws hold, 0 do not
     """
+    function(make, "make", "a function or class that makes the mechanism")
+    if not isinstance(takes, Sequence) or not takes:
+        raise BadParameter("takes", takes, "a list of at least one input")
     laws: list[Law] = [
         ("it is a frozen value, equal by what it is", lambda: _frozen_value(make)),
         ("using it does not change it", lambda: _unchanged(make, takes)),
