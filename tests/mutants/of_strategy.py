@@ -94,6 +94,41 @@ MUTANTS: list[Mutant] = [
     *of("strategy.unions:UnionStrategy.pair_norm", NORMS, ("4 if self.power == 2 and signed else 2", "1")),
     *of("strategy.unions:_not_exceeded", NORMS, ("column[-1] > most", "column[-1] > most and (not kept)")),
     *of("strategy.integer_products:exact_columns", NORMS, ("longest <= room", "True")),
+    *of("strategy.integer_products:check_sums", NORMS, ("max(sums).bit_length() >= _ROOM", "False")),
+    *of(
+        "strategy.strategies:ProductStrategy.expanded",
+        NORMS,
+        ("math.prod(int(abs(factor.matrix).max()) for factor in self.factors) >= _ROOM", "False"),
+    ),
+    *of(
+        "strategy.strategies:_largest_pair",
+        NORMS,
+        ("2 * products", "4 * products"),
+        ("norms[:, None] + norms - 2 * products", "norms[:, None] - products"),
+        ("np.array([[weight]], dtype=object)", "np.array([[1]], dtype=object)"),
+    ),
+    *of(
+        "strategy.covariances:check_measured",
+        COVARIANCES,
+        ("(parts > _NOTHING * workload.variances(kept)).any()", "False"),
+    ),
+    *of(
+        "strategy.covariances:SubspaceCovariance._check_missing",
+        COVARIANCES,
+        ("_products(parts, axes) > _NOTHING * squares", "_products(parts, axes) > _NOTHING * 90000"),
+    ),
+    *of(
+        "strategy.gaussian_program:_from_covering",
+        FOUND,
+        ("None if basis is None else _combined(matrix, basis)", "None"),
+    ),
+    *of(
+        "strategy.whole_bases:_between_ends",
+        FOUND,
+        ("workload.highs + 1", "workload.highs"),
+        ("labels[order][1:] == labels[order][:-1]", "labels[order][1:] >= labels[order][:-1]"),
+    ),
+    *of("strategy.laplace_sums:_shares", FOUND, ("np.where(total > 0, total, 1.0)", "total")),
     *of("strategy.unions:UnionStrategy._unit_covariance", COVARIANCES, ("~empty", "empty")),
     *of("strategy.joint_covariances:JointCovariance._check", COVARIANCES, ("math.sqrt(_NOTHING)", "math.inf")),
     *of(
@@ -227,7 +262,7 @@ MUTANTS: list[Mutant] = [
         ("fourth - first ** 2", "fourth"),
         ("_table(confidence).ev(first, np.clip(alike, 0.0, 1.0))", "_table(confidence).ev(0 * first, 0 * alike)"),
     ),
-    *of("strategy.laplace_sums:_shares", SUMS, ("squares.max(axis=1) / total", "squares.mean(axis=1) / total")),
+    *of("strategy.laplace_sums:_shares", SUMS, ("squares.max(axis=1)", "squares.mean(axis=1)")),
     *of(
         "strategy.reconstruction:Reconstruction._half_step",
         SUMS,

@@ -155,6 +155,24 @@ def test_one_table_is_measured_by_a_product_where_that_errs_less() -> None:
     assert " x " in one.counts.measure.strategy.name
 
 
+def test_a_product_of_two_optima_is_priced_for_a_row_that_changes() -> None:
+    """The entries of the product leave 64 bits when they are squared: its columns are compared by their factors."""
+    ordered: Any = {"age": "ranges", "day": "ranges"}
+    asked: Any = {"subsets": [["age", "day"]], "ordered": ordered, "rho": 0.1}
+    facts = {"neighbors": "change-one", "units": len(ROWS)}
+    plans = [
+        session.plan_marginals("visits", ["age", "day"], **asked)
+        for session in (opened(privet.Zcdp(rho=1)), opened(privet.Zcdp(rho=1), **facts))
+    ]
+    fewer, more = (plan.counts.measure for plan in plans)
+    assert fewer.strategy == more.strategy
+    assert " x " in more.strategy.name
+    columns = np.array([fewer.strategy.apply(unit) for unit in np.eye(fewer.strategy.cells, dtype=int)], dtype=float)
+    gaps = [np.square(columns - one).sum(axis=1).max() for one in columns]
+    assert float(more.moved) == pytest.approx(max(gaps), rel=1e-9)
+    assert float(fewer.moved) == pytest.approx(np.square(columns).sum(axis=1).max(), rel=1e-9)
+
+
 @pytest.mark.parametrize("kind", ["ranges", "prefixes"])
 def test_many_values_of_one_table_are_measured_in_closed_form_as_well_as_by_an_optimum(kind: Any) -> None:
     workload = spans_workload(kind, 300, False)

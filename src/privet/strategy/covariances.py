@@ -124,8 +124,7 @@ class DenseCovariance(CellCovariance):
 
     def of_ranges(self, lows: Integers, highs: Integers) -> Floats:
         if self.unmeasured is not None:
-            sums = np.vstack([np.zeros(self.unmeasured.shape[1]), np.cumsum(self.unmeasured, axis=0)])
-            self._check(sums[highs + 1] - sums[lows], "a range")
+            check_measured(RangeWorkload("ranges", self.cells, lows, highs), self._lost, "a range")
         sums, diagonal = self._prefixes, np.diagonal(self._prefixes)
         found = diagonal[highs + 1] + diagonal[lows]
         found -= 2 * sums[lows, highs + 1]
@@ -133,12 +132,14 @@ class DenseCovariance(CellCovariance):
 
     def of_rows(self, rows: Floats) -> Floats:
         if self.unmeasured is not None:
-            self._check(rows @ self.unmeasured / np.maximum(np.abs(rows).max(axis=1, keepdims=True), 1e-300), "a query")
+            hits = rows @ self.unmeasured / np.maximum(np.abs(rows).max(axis=1, keepdims=True), 1e-300)
+            if np.abs(hits).max(initial=0.0) > math.sqrt(_NOTHING):
+                raise NotMeasured("a query")
         return np.asarray(np.maximum(np.einsum("ij,ij->i", rows @ self.matrix, rows), 0.0) * self.factor)
 
     def against(self, workload: RangeWorkload) -> float:
         if self.unmeasured is not None:
-            self._check(workload._gram_times(self.unmeasured) / workload.mass, "a range")
+            check_measured(workload, self._lost, "a range")
         return float(np.vdot(workload.gram(), self.matrix)) * self.factor
 
     def of_product(self, workload: ProductWorkload) -> Floats:
@@ -159,9 +160,24 @@ class DenseCovariance(CellCovariance):
     def scaled(self, factor: float) -> DenseCovariance:
         return DenseCovariance(self.shape, self.matrix, self.unmeasured, self.factor * factor)
 
-    def _check(self, hits: Floats, what: str) -> None:
-        if np.abs(hits).max(initial=0.0) > math.sqrt(_NOTHING):
-            raise NotMeasured(what)
+    @cached_property
+    def _lost(self) -> Floats:
+        """The projection onto what no measurement determines."""
+        if self.unmeasured is None:
+            return np.zeros((self.cells, self.cells))
+        return np.asarray(self.unmeasured @ self.unmeasured.T)
+
+
+def check_measured(workload: Workload, lost: Floats, what: str) -> None:
+    """Refuse a workload over one attribute if any of its queries has a part in what is not measured.
+
+    `lost` is the projection onto that: a query's variance under it is the squared length of this part. Each query is
+    compared by itself, as one among a million that are measured would vanish in a mean.
+    """
+    kept = DenseCovariance((len(lost),), np.eye(len(lost)))
+    parts = workload.variances(DenseCovariance((len(lost),), lost))
+    if (parts > _NOTHING * workload.variances(kept)).any():
+        raise NotMeasured(what)
 
 
 @dataclass(frozen=True, eq=False)
@@ -350,16 +366,27 @@ class SubspaceCovariance(CellCovariance):
         parts = []
         for axis, factor in enumerate(workload.factors):
             parts.append(self._variances_along(axis, factor))
-        found = np.zeros(workload.queries)
+        found, missing = np.zeros(workload.queries), []
         for axes in subsets_of(tuple(range(len(self.shape)))):
-            term = np.ones(1)
-            for axis, (flat, varied) in enumerate(parts):
-                term = np.outer(term, varied if axis in axes else flat).ravel()
             if axes in self.values:
-                found += self.values[axes] * term
-            elif term.max() > _NOTHING * max(1.0, workload.cells):
-                raise NotMeasured("a query of the product")
+                found += self.values[axes] * _products(parts, axes)
+            else:
+                missing.append(axes)
+        if missing:
+            self._check_missing(workload, missing)
         return found
+
+    def _check_missing(self, workload: ProductWorkload, missing: list[Axes]) -> None:
+        """Refuse a product if one of its queries has a part in a subspace that is not measured.
+
+        The parts of a query are squared lengths, in units of single cells whatever the bases are, and add up to its
+        own: each is compared with that.
+        """
+        plain = replace(self, bases={})
+        parts = [plain._variances_along(axis, factor) for axis, factor in enumerate(workload.factors)]
+        squares = _products([(flat + varied, varied) for flat, varied in parts], ())
+        if any((_products(parts, axes) > _NOTHING * squares).any() for axes in missing):
+            raise NotMeasured("a query of the product")
 
     def of_ranges(self, lows: Integers, highs: Integers) -> Floats:
         return self.dense().of_ranges(lows, highs)
@@ -389,6 +416,14 @@ class SubspaceCovariance(CellCovariance):
 
     def scaled(self, factor: float) -> SubspaceCovariance:
         return replace(self, values={axes: value * factor for axes, value in self.values.items()})
+
+
+def _products(parts: list[tuple[Floats, Floats]], axes: Axes) -> Floats:
+    """Return for every query of a product its number: the second of each attribute in `axes`, the first of others."""
+    found = np.ones(1)
+    for axis, (flat, varied) in enumerate(parts):
+        found = np.outer(found, varied if axis in axes else flat).ravel()
+    return found
 
 
 def _length(span: Span) -> int:

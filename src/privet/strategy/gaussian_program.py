@@ -14,12 +14,14 @@ import numpy as np
 from scipy import linalg
 from scipy.special import gammaln
 
-from privet.core.errors import RequestError
+from privet.core.errors import InvariantError, RequestError
 from privet.core.numbers import probability, whole
 
 from .given_numbers import MOST_ITERATIONS, read_progress
-from .strategies import MatrixStrategy, Noise, read_measure, read_workload
-from .workloads import LARGEST_DOMAIN, Floats, RangeWorkload, Workload, all_ranges, check_dense, prefixes
+from .integer_products import LARGEST_SQUARED
+from .strategies import MatrixStrategy, Noise, check_single, read_measure, read_workload
+from .whole_bases import whole_basis
+from .workloads import MOST_CELLS, Floats, Integers, RangeWorkload, Workload, all_ranges, check_dense, prefixes
 
 BITS = 16
 """Binary digits to which real rows are rounded; what is lost is measured with the rounded rows themselves."""
@@ -28,6 +30,8 @@ _COARSE = 512
 _FEW_STEPS = 5
 """The most steps over more than 2,048 cells, where each takes seconds and the first guess is close."""
 _LEAST = 1e-14
+_EVEN = 1e-3
+"""The share of single cells in a strategy that measures them besides."""
 _RANK = 1e-13
 """Eigenvalues below this part of the largest are rounding, and would be measured in vain."""
 
@@ -116,8 +120,7 @@ def gaussian_optimum(
         2.901
     """
     read_workload(workload)
-    if len(workload.shape) > 1:
-        raise RequestError("this is for a workload over one attribute; use optimize for several")
+    check_single(workload)
     check_dense(workload.cells)
     steps = whole(iterations, "iterations", least=1, most=MOST_ITERATIONS)
     close = float(probability(tolerance, "tolerance"))
@@ -129,7 +132,7 @@ def gaussian_optimum(
     if start is not None and workload.cells > 4 * _COARSE:
         steps = min(steps, _FEW_STEPS)
     found = solve_gaussian(gram, iterations=steps, tolerance=close, start=start, progress=told)
-    return from_covering(found.matrix, "optimal for Gaussian noise")
+    return _from_covering(found.matrix, "optimal for Gaussian noise", workload)
 
 
 def gram_guess(workload: Workload, gram: Callable[[Workload], Floats]) -> Floats | None:
@@ -143,20 +146,47 @@ def gram_guess(workload: Workload, gram: Callable[[Workload], Floats]) -> Floats
     return np.exp(np.interp(places, (np.arange(size) + 0.5) / size, np.log(coarse.multipliers)))
 
 
-def from_covering(matrix: Floats, name: str) -> MatrixStrategy:
+def _from_covering(matrix: Floats, name: str, workload: Workload) -> MatrixStrategy:
     """Return integer rows A with A'A close to 4**16 X, for X with a diagonal of at most 1, scaled up to 1.
 
-    X is factored into a triangle where it is regular, else by its eigenvectors: as many rows as its rank.
+    X is factored into a triangle where it is regular. Where it is not, rounded rows would span another space than the
+    queries do, and answers would be off by a part of the counts: so the rows are whole combinations of a whole basis of
+    that space; where none is found, every cell is measured a little besides.
     """
+    found = _triangle(matrix)
+    if found is None:
+        basis = whole_basis(workload)
+        combined = None if basis is None else _combined(matrix, basis)
+        if combined is not None:
+            return MatrixStrategy(name, "gaussian", combined, [1] * len(combined))
+        besides = (1 - _EVEN) * matrix + _EVEN * np.eye(len(matrix))
+        found = _triangle(besides)
+        if found is None:
+            raise InvariantError("a matrix with eigenvalues of at least a thousandth has a factor")
+        found = found * np.sqrt(np.diagonal(besides))  # raised columns would span another space again
+    return MatrixStrategy(name, "gaussian", _rounded(found), [1] * len(found), "upper")
+
+
+def _triangle(matrix: Floats) -> Floats | None:
+    """Return the upper triangle T with T'T = X, for X with a diagonal of 1; None where X is singular."""
     scale = np.sqrt(np.maximum(np.diagonal(matrix), 1e-300))
-    raised = matrix / scale[:, None] / scale
-    factor, info = linalg.lapack.dpotrf(raised, lower=0)
-    if not info and (np.diagonal(factor) ** 2).min() > 1e-9:
-        return MatrixStrategy(name, "gaussian", _rounded(np.triu(factor)), [1] * len(factor), "upper")
-    values, vectors = np.linalg.eigh(matrix)
-    kept = values > 1e-9 * values[-1]
-    rows = (vectors[:, kept] * np.sqrt(values[kept])).T
-    return MatrixStrategy(name, "gaussian", _rounded(rows), [1] * len(rows))
+    factor, info = linalg.lapack.dpotrf(matrix / scale[:, None] / scale, lower=0)
+    return None if info or (np.diagonal(factor) ** 2).min() <= 1e-9 else np.triu(factor)
+
+
+def _combined(matrix: Floats, basis: Integers) -> Integers | None:
+    """Return rows T B with B'T'TB close to X, for a basis B of its range and a rounded regular T; None if too large."""
+    bits = BITS + int(np.abs(basis).max()).bit_length() - 1
+    inverse = np.linalg.pinv(basis.astype(np.float64))
+    inner = inverse.T @ matrix @ inverse
+    scale = np.sqrt(np.maximum(np.diagonal(inner), 1e-300))
+    factor, info = linalg.lapack.dpotrf(inner / scale[:, None] / scale, lower=0)
+    factors = np.rint(np.ldexp(np.triu(factor) * scale, bits))
+    if info or not np.diagonal(factors).all():
+        return None
+    if np.abs(factors).max() * np.abs(basis).max() * len(basis) >= LARGEST_SQUARED:
+        return None
+    return np.asarray(factors.astype(np.int64) @ basis)
 
 
 def _rounded(rows: Floats) -> np.typing.NDArray[np.int64]:
@@ -175,7 +205,7 @@ def square_root(cells: int, *, measure: Noise = "gaussian") -> MatrixStrategy:
 
     Cites: [HUU23], [FHU23].
     """
-    size = whole(cells, "cells", least=1, most=LARGEST_DOMAIN)
+    size = whole(cells, "cells", least=1, most=MOST_CELLS)
     check_dense(size)
     places = np.arange(size, dtype=np.float64)
     entries = np.exp(gammaln(2 * places + 1) - 2 * gammaln(places + 1) - 2 * places * math.log(2))

@@ -61,11 +61,14 @@ def _double(value: Any) -> float | None:
 
 
 def _items(values: object, parameter: str, allowed: str, most: int) -> list[Any]:
+    held = unwrapped(values)
     try:
-        return listed(unwrapped(values), parameter, most=most)
+        return listed(held, parameter, most=most)
     except BadParameter:
         pass
-    raise BadValue(parameter, f"a {type(values).__name__} that is none, or more", allowed)
+    if isinstance(held, (list, tuple)):
+        raise BadValue(parameter, f"{len(held):,}", allowed)
+    raise BadValue(parameter, f"a {type(values).__name__}", allowed)
 
 
 def read_integers(
@@ -106,7 +109,7 @@ def read_integer_matrix(matrix: Any) -> Any:
     if sparse.issparse(matrix):
         held: Any = sparse.csr_array(cast(Any, matrix))
         _check_places(held)
-    elif type(matrix) is np.ndarray:
+    elif type(matrix) is np.ndarray and matrix.dtype != object:
         held = matrix
     else:
         rows = [_items(row, "matrix", _MATRIX, _LARGEST_LIST) for row in _items(matrix, "matrix", _MATRIX, 10**7)]

@@ -20,7 +20,7 @@ from privet.core.numbers import whole
 
 from .covariances import DenseCovariance
 from .given_numbers import read_integers
-from .strategies import Form, MatrixStrategy, Noise, read_measure, read_workload
+from .strategies import Form, MatrixStrategy, Noise, check_single, read_measure, read_workload
 from .workloads import LARGEST_WEIGHT, MOST_CELLS, Floats, Integers, Workload, check_dense, check_held
 
 PRECISION = 2**16
@@ -53,6 +53,7 @@ def workload_strategy(workload: Workload, *, measure: Noise) -> MatrixStrategy:
         8.0
     """
     read_workload(workload)
+    check_single(workload)
     rows = workload.rows()
     exact = np.rint(rows)
     if (exact != rows).any() or np.abs(rows).max() >= 2**31:
@@ -344,6 +345,7 @@ def best_tree(workload: Workload, *, measure: Noise, weighted: bool = True) -> T
     Cites: [QYL13].
     """
     read_workload(workload)
+    check_single(workload)
     noise, levels = read_measure(measure), truth(weighted, "weighted")
     return best_tree_of(workload, noise, levels, every_share(workload))
 

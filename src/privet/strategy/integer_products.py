@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from privet.core.errors import InvariantError
+from privet.core.errors import RequestError
 
 from .given_numbers import read_integer_matrix, read_integers
 
@@ -18,6 +18,14 @@ IntegerMatrix = Any
 
 _ROOM = 62
 """Bits of an int64 that sums may fill."""
+
+LARGEST_SQUARED = 1 << 31
+"""Entries below this have squares of 64 bits."""
+
+TOO_LARGE = (
+    "the entries of this matrix are too large for exact sums in 64 bits: those of a row must sum to less than 2**61, "
+    "and so must those of a column, or their squares for Gaussian noise; divide the matrix by a power of two and round"
+)
 
 
 def exact_product(matrix: IntegerMatrix, vector: Iterable[int]) -> list[int]:
@@ -39,7 +47,7 @@ def exact_product(matrix: IntegerMatrix, vector: Iterable[int]) -> list[int]:
     integers = read_integers(vector, "vector", columns, "columns of the matrix")
     bits = _ROOM - largest_row_sum(matrix).bit_length()
     if bits < 1:
-        raise InvariantError("the entries of a matrix of measurements are too large for exact products")
+        raise RequestError(TOO_LARGE)
     longest = max((abs(integer).bit_length() for integer in integers), default=0)
     if longest <= bits:
         return [int(one) for one in matrix @ np.array(integers, dtype=np.int64)]
@@ -56,7 +64,7 @@ def exact_columns(matrix: IntegerMatrix, table: NDArray[Any]) -> NDArray[Any]:
     """Return an integer matrix times a table of integers of any size, exactly, as `exact_product` does for a vector."""
     room = _ROOM - largest_row_sum(matrix).bit_length()
     if room < 1:
-        raise InvariantError("the entries of a matrix of measurements are too large for exact products")
+        raise RequestError(TOO_LARGE)
     longest = max((abs(int(one)).bit_length() for one in table.ravel().tolist()), default=0)
     if longest <= room:
         return np.asarray(matrix @ table.astype(np.int64))
@@ -68,6 +76,17 @@ def exact_columns(matrix: IntegerMatrix, table: NDArray[Any]) -> NDArray[Any]:
         limbs = ((sizes >> shift) & mask).astype(np.int64) * signs
         total = total + np.asarray(matrix @ limbs).astype(object) * (1 << shift)
     return total
+
+
+def check_sums(matrix: IntegerMatrix, power: int) -> None:
+    """Refuse a matrix whose products with limbs of integers, or whose norms of columns, could leave 64 bits."""
+    rows, columns = matrix.shape
+    largest = int(abs(matrix).max())
+    if largest**power * max(rows, columns) < 1 << (_ROOM - 1):
+        return
+    sums = (largest_row_sum(matrix), largest_row_sum(powered(matrix, power).T))
+    if max(sums).bit_length() >= _ROOM:
+        raise RequestError(TOO_LARGE)
 
 
 def largest_row_sum(matrix: IntegerMatrix) -> int:
@@ -85,8 +104,8 @@ def powered(matrix: Any, power: int) -> Any:
     """Return the absolute values of the entries, or their squares."""
     if power == 1:
         return abs(matrix)
-    if int(abs(matrix).max()) >= 1 << 31:
-        raise InvariantError("the entries of a matrix of measurements are too large to be squared in 64 bits")
+    if int(abs(matrix).max()) >= LARGEST_SQUARED:
+        raise RequestError(TOO_LARGE)
     return matrix.multiply(matrix).tocsr() if is_sparse(matrix) else matrix * matrix
 
 

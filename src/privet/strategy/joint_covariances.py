@@ -15,7 +15,7 @@ from scipy import linalg
 
 from privet.core.errors import RequestError
 
-from .covariances import CellCovariance, NotMeasured
+from .covariances import CellCovariance, NotMeasured, check_measured
 from .workloads import Floats, Integers, ProductWorkload, RangeWorkload, check_held
 
 _RANK = 1e-11
@@ -141,7 +141,7 @@ class JointCovariance(CellCovariance):
     def _check_missing(self, workload: ProductWorkload) -> None:
         for basis, factor in zip(self.bases, workload.factors, strict=True):
             if basis.missing is not None:
-                self._check(np.abs(factor._gram_times(basis.missing)) / max(factor.mass, 1e-300))
+                check_measured(factor, basis.missing @ basis.missing.T, "a query over several attributes")
 
     def _check(self, hits: Floats) -> None:
         if np.abs(hits).max(initial=0.0) > math.sqrt(_NOTHING):

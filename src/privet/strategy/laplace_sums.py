@@ -148,5 +148,6 @@ def _reduced(workload: Workload, terms: Floats) -> tuple[Floats, Floats]:
 
 def _shares(added: Floats) -> tuple[Floats, Floats]:
     squares = added**2
-    total = np.maximum(squares.sum(axis=1), 1e-300)
-    return squares.max(axis=1) / total, np.einsum("ij,ij->i", squares, squares) / total**2
+    total = squares.sum(axis=1)
+    squares /= np.where(total > 0, total, 1.0)[:, None]  # an answer that is known has no noise, and no terms
+    return squares.max(axis=1), np.einsum("ij,ij->i", squares, squares)

@@ -42,6 +42,7 @@ from .workloads import (
     ProductWorkload,
     Workload,
     check_dense,
+    check_held,
 )
 
 Effort = Literal["low", "normal", "high"]
@@ -151,6 +152,7 @@ def optimize(
         told(f"{tried[-1].name}: {tried[-1].rmse:.6g}")
     tried = sorted((one for one in tried if math.isfinite(one.rmse)), key=lambda one: (one.rmse, one.strategy.rows))
     if not tried:
+        check_held(workload.cells)
         raise RequestError("no strategy fits this workload; ask for fewer attributes or wider bins")
     best = tried[0]
     table = tuple(Candidate(one.name, one.rmse) for one in tried)
@@ -158,6 +160,8 @@ def optimize(
     gained = 1 - best.rmse / before.rmse if best.rmse < before.rmse else 0.0
     if gained:
         told(f"{best.name}: {gained:.2%} less error than {before.name}, which takes no optimisation")
+    elif any(one.optimised for one in tried):
+        told(f"{best.name}: no optimisation gained anything over it")
     return Optimized(best.strategy, best.rmse, table, gained)
 
 

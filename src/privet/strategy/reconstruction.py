@@ -24,7 +24,8 @@ from .laplace_sums import half_widths as half_widths
 from .laplace_sums import noise_terms, shares_of, sum_widths
 from .measured import StrategyMeasure
 from .residuals import MarginalStrategy, ResidualStrategy, marginal_from
-from .strategies import Strategy
+from .strategies import ProductStrategy, Strategy
+from .unions import UnionStrategy
 from .workloads import (
     Axes,
     Floats,
@@ -38,6 +39,9 @@ from .workloads import (
     ranges,
     total,
 )
+
+_ROUNDING = 1e-12
+"""How far doubles are off, relative to a sum of counts: more than any noise where an answer is known."""
 
 _COLUMNS = ("values", "low", "high", "plain", "deviations")
 
@@ -191,6 +195,8 @@ class Reconstruction:
         deviations = np.sqrt(self._answer_variances(workload))
         plain = self._plain(workload)
         half = deviations * self._widths(workload, level)
+        if self.total is not None:
+            half = half + _ROUNDING * np.maximum(np.abs(plain), 1.0)  # what the total says by itself has no noise
         low, high = plain - half, plain + half
         values = plain if self._free else self._constrained(workload)
         low, high = self._possible(workload, low, high)
@@ -274,9 +280,9 @@ class Reconstruction:
         return not self.nonnegative and not self.whole and self.total is None
 
     def _variances(self) -> Floats:
-        if isinstance(self.strategy, (MarginalStrategy, ResidualStrategy)) or self.strategy.rows <= 2**20:
-            return self.measure.variances
-        return np.ones(self.strategy.rows)
+        if isinstance(self.strategy, (ProductStrategy, UnionStrategy)) and self.strategy.rows > 2**20:
+            return np.ones(self.strategy.rows)  # not asked for: what all rows have in common is known from the price
+        return self.measure.variances
 
     def _plain(self, workload: Workload) -> Floats:
         if isinstance(workload, MarginalWorkload) and isinstance(self.covariance, SubspaceCovariance):

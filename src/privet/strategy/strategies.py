@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import numpy as np
 from scipy import linalg, sparse
@@ -24,14 +24,19 @@ from privet.core.given import choice, instance, is_a, listed, plain_text, set_fi
 from .covariances import CellCovariance, DenseCovariance, ProductCovariance
 from .given_numbers import read_integer_matrix, read_integers, read_numbers
 from .integer_products import (
+    TOO_LARGE,
     IntegerMatrix,
+    check_sums,
     exact_columns,
     exact_product,
     is_sparse,
     plain_array,
     powered,
 )
-from .workloads import Floats, Workload, check_dense, check_held, kronecker
+from .workloads import LARGEST_WEIGHT, Floats, Workload, check_dense, check_held, kronecker
+
+if TYPE_CHECKING:
+    from .unions import UnionStrategy
 
 Noise = Literal["pure", "gaussian"]
 """`pure`: discrete Laplace noise, priced as a pure epsilon. `gaussian`: Gaussian noise, priced as zCDP and tighter."""
@@ -53,6 +58,15 @@ def read_measure(measure: object) -> Noise:
 def read_workload(workload: object, kind: type[Workload] = Workload) -> None:
     """Refuse what is no workload."""
     instance(workload, kind, "workload", "a workload, such as all_ranges(64)")
+
+
+def check_single(workload: Workload) -> None:
+    """Refuse a workload over several attributes where a strategy is made for one."""
+    if len(workload.shape) > 1:
+        raise RequestError(
+            f"this is for a workload over one attribute, and the given one is over {len(workload.shape)}; use "
+            f"optimize, or a ProductStrategy of one such strategy for each attribute"
+        )
 
 
 class Strategy(ABC):
@@ -200,6 +214,9 @@ class MatrixStrategy(Strategy):
         weights = tuple(read_integers(self.weights, "weights"))
         if len(weights) != held.shape[0] or min(weights) < 1:
             raise RequestError("a strategy needs one positive whole weight for each of the rows of its matrix")
+        if max(weights) > LARGEST_WEIGHT:
+            raise BadParameter("weights", max(weights), "positive whole numbers of at most 2**100")
+        check_sums(held, 1 if measure == "pure" else 2)
         (held.data if is_sparse(held) else held).setflags(write=False)
         set_fields(self, name=name, measure=measure, form=form, matrix=held, weights=weights)
         if not self._keeps_form():
@@ -353,12 +370,54 @@ def _largest_difference(matrix: Any, weights: Any, power: int) -> int:
     return most
 
 
+Parts = Sequence[tuple[int, tuple[MatrixStrategy, ...]]]
+"""Products of factors that are measured together, each with its weight."""
+
+
+def pair_norm_of(whole: ProductStrategy | UnionStrategy, parts: Parts) -> Fraction | None:
+    """Return the norm of pairs from the whole matrix, or, where that leaves 64 bits, from those of the factors.
+
+    None where neither can be computed: the norm in L1 of a difference of products is no product.
+    """
+    try:
+        return whole.expanded().pair_norm()
+    except RequestError:
+        return Fraction(_largest_pair(parts)) if whole.power == 2 and whole.cells <= _MOST_PAIRS else None
+
+
+def _largest_pair(parts: Parts) -> int:
+    """Return the largest squared norm of a column or of a difference of two.
+
+    With K the sum over parts of their weight times the product of their factors' A'QA, that of columns i and j is
+    K[i, i] + K[j, j] - 2 K[i, j], in integers of any size.
+    """
+    products: Any = 0
+    for weight, factors in parts:
+        found = np.array([[weight]], dtype=object)
+        for factor in factors:
+            found = np.kron(found, _exact_gram(factor))
+        products = products + found
+    norms = np.diagonal(products)
+    return int(max(norms.max(), (norms[:, None] + norms - 2 * products).max()))
+
+
+def _exact_gram(factor: MatrixStrategy) -> Any:
+    """Return A'QA in integers of any size, for the weights Q of the rows."""
+    weighted = plain_array(factor.matrix).astype(object) * np.array(factor.weights, dtype=object)[:, None]
+    return exact_columns(sparse.csr_array(factor.matrix.T), weighted).astype(object)
+
+
 def _mirrored(half: Floats) -> Floats:
     """Return a symmetric matrix from its upper triangle."""
     kept = np.triu(half)
     found = kept + kept.T
     found[np.diag_indices(len(found))] /= 2
     return found
+
+
+def dense_covariance(shape: tuple[int, ...], rows: Floats, variances: Floats) -> DenseCovariance:
+    """Return the covariance of cells by least squares from a whole matrix, given the variance of each measurement."""
+    return DenseCovariance(shape, *invert(rows.T @ (rows * (1 / variances)[:, None])))
 
 
 _RANK = 1e-11
@@ -448,12 +507,16 @@ class ProductStrategy(Strategy):
     def pair_norm(self) -> Fraction:
         """Return the norm of pairs from the whole matrix if it is small, else a bound as in `MatrixStrategy`."""
         if self.cells * self.rows <= 2**18:
-            return self.expanded().pair_norm()
+            exact = pair_norm_of(self, [(1, self.factors)])
+            if exact is not None:
+                return exact
         signed = any(int(factor.matrix.min()) < 0 for factor in self.factors)
         return self.column_norm() * (4 if self.power == 2 and signed else 2)
 
     def expanded(self) -> MatrixStrategy:
-        """Return the strategy with its whole matrix, for small domains."""
+        """Return the strategy with its whole matrix, for small domains; refuse entries that leave 64 bits."""
+        if math.prod(int(abs(factor.matrix).max()) for factor in self.factors) >= _ROOM:
+            raise RequestError(TOO_LARGE)
         found: Any = sparse.csr_array(np.ones((1, 1), dtype=np.int64))
         for factor in self.factors:
             found = sparse.csr_array(sparse.kron(found, sparse.csr_array(factor.matrix)))
@@ -481,9 +544,12 @@ class ProductStrategy(Strategy):
         ratio = variances / self.unit_variances()
         if np.ptp(ratio) > 1e-6 * ratio.max():
             check_held(self.rows * self.cells, "the matrix of this product")
-            found = self.expanded()._covariance(variances)
-            return DenseCovariance(self.shape, found.matrix, found.unmeasured)
+            return dense_covariance(self.shape, self._floats(), variances)
         return self.unit_covariance().scaled(float(ratio.mean()))
+
+    def _floats(self) -> Floats:
+        """Return the whole matrix as doubles, for small domains."""
+        return kronecker(np.asarray(plain_array(factor.matrix), dtype=np.float64) for factor in self.factors)
 
     def _solve(self, noisy: Floats, variances: Floats) -> Floats:
         """Return the cells attribute by attribute: the inverse of a product is the product of inverses."""

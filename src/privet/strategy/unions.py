@@ -18,7 +18,7 @@ from .covariances import CellCovariance, DenseCovariance
 from .given_numbers import read_integers
 from .integer_products import exact_product, plain_array, powered
 from .joint_covariances import JointCovariance, SharedBasis, shared_basis, spread, turned_along
-from .strategies import MatrixStrategy, Noise, ProductStrategy, Strategy
+from .strategies import MatrixStrategy, Noise, ProductStrategy, Strategy, dense_covariance, pair_norm_of
 from .workloads import LARGEST_WEIGHT, Floats, check_held
 
 _MOST_COLUMNS = 2**21
@@ -124,7 +124,10 @@ class UnionStrategy(Strategy):
     def pair_norm(self) -> Fraction:
         """Return the norm of pairs from the whole matrix if it is small, else a bound as in `MatrixStrategy`."""
         if self.cells * self.rows <= 2**18:
-            return self.expanded().pair_norm()
+            factors = (part.factors for part in self.parts)
+            exact = pair_norm_of(self, list(zip(self.weights, factors, strict=True)))
+            if exact is not None:
+                return exact
         signed = any(int(factor.matrix.min()) < 0 for part in self.parts for factor in part.factors)
         return self.column_norm() * (4 if self.power == 2 and signed else 2)
 
@@ -170,17 +173,18 @@ class UnionStrategy(Strategy):
                 f"the parts of this union share no directions along some attribute, and its matrix has "
                 f"{self.rows * self.cells:,} entries; use at most two different strategies for each attribute"
             )
-        found = self.expanded()._covariance(self.unit_variances())
-        return DenseCovariance(self.shape, found.matrix, found.unmeasured)
+        return dense_covariance(self.shape, self._floats(), self.unit_variances())
 
     def _covariance(self, variances: Floats) -> CellCovariance:
         """Return the covariance, for variances that are a common multiple of the strategy's own."""
         ratio = variances / self.unit_variances()
         if np.ptp(ratio) > 1e-6 * ratio.max():
             check_held(self.rows * self.cells, "the matrix of this union")
-            found = self.expanded()._covariance(variances)
-            return DenseCovariance(self.shape, found.matrix, found.unmeasured)
+            return dense_covariance(self.shape, self._floats(), variances)
         return self.unit_covariance().scaled(float(ratio.mean()))
+
+    def _floats(self) -> Floats:
+        return np.concatenate([part._floats() for part in self.parts])
 
     def _solve(self, noisy: Floats, variances: Floats) -> Floats:
         """Return the cells: what each part says of them, added up, and divided along the shared directions."""

@@ -17,7 +17,7 @@ from privet.core.errors import RequestError
 from privet.core.numbers import whole
 
 from .given_numbers import MOST_ITERATIONS, read_progress
-from .strategies import Form, MatrixStrategy, read_workload
+from .strategies import Form, MatrixStrategy, check_single, read_workload
 from .workloads import Floats, Integers, Workload
 
 BITS = 12
@@ -57,6 +57,7 @@ def p_identity(
     Cites: [MMHM18, p-Identity].
     """
     read_workload(workload)
+    check_single(workload)
     n = workload.cells
     steps = whole(iterations, "iterations", least=1, most=MOST_ITERATIONS)
     starts = whole(restarts, "restarts", least=1, most=MOST_ITERATIONS)

@@ -345,7 +345,9 @@ def ranges(cells: int, ends: Iterable[tuple[int, int]]) -> RangeWorkload:
 
 
 def _size(cells: int) -> int:
-    size = whole(cells, "cells", least=1, most=LARGEST_DOMAIN)
+    size = whole(cells, "cells", least=1)
+    if size > LARGEST_DOMAIN:
+        raise BadParameter("cells", cells, f"an integer of at least 1 and at most {MOST_CELLS:,}")
     check_held(size)
     return size
 

@@ -268,10 +268,49 @@ def test_products_of_strategies_are_exact_too() -> None:
 
 
 def test_matrices_whose_products_could_overflow_are_refused() -> None:
-    with pytest.raises(InvariantError):
+    with pytest.raises(RequestError, match="too large"):
         exact_product(np.full((1, 16), 2**60), [1] * 16)  # a sum of 2**64, which is 0 in 64 bits
-    with pytest.raises(InvariantError):
-        strategy.MatrixStrategy("wide", "gaussian", [[2**31]], [1]).column_norm()
+
+
+@pytest.mark.parametrize(
+    ("measure", "matrix"),
+    [
+        ("gaussian", [[2**31]]),
+        ("gaussian", [[2**30 + 1]] * 2),
+        ("pure", [[2**60] * 2]),
+        ("pure", [[2**60]] * 2),
+        ("pure", sparse.csr_array(np.array([[2**61, 1], [0, 1]]))),
+    ],
+)
+def test_a_matrix_whose_sums_could_overflow_is_refused_when_it_is_made(measure: Any, matrix: Any) -> None:
+    with pytest.raises(RequestError, match="divide the matrix by a power of two"):
+        strategy.MatrixStrategy(
+            "wide", measure, matrix, [1] * (matrix.shape[0] if hasattr(matrix, "shape") else len(matrix))
+        )
+
+
+@pytest.mark.parametrize(
+    ("measure", "rows"), [("gaussian", [[2**30, 2**30 - 1]]), ("pure", [[2**60, 2**59], [2**59, 1]])]
+)
+def test_the_largest_entries_that_are_taken_are_measured_exactly(measure: Any, rows: list[list[int]]) -> None:
+    made = strategy.MatrixStrategy("wide", measure, rows, [2**100] * len(rows))
+    power = 1 if measure == "pure" else 2
+    assert made.column_norm() == 2**100 * max(sum(row[cell] ** power for row in rows) for cell in range(2))
+    assert made.apply([2**70, -1]) == [row[0] * 2**70 - row[1] for row in rows]
+    assert made.rmse(strategy.matrix(rows)) > 0
+
+
+def test_weights_beyond_doubles_are_refused() -> None:
+    with pytest.raises(RequestError, match=r"at most 2\*\*100"):
+        strategy.MatrixStrategy("wide", "pure", [[1]], [2**100 + 1])
+
+
+def test_an_array_of_whole_objects_is_a_matrix_and_of_others_is_none() -> None:
+    whole = np.array([[1, 2], [0, 3]], dtype=object)
+    assert strategy.MatrixStrategy("objects", "pure", whole, [1, 1]).matrix.tolist() == [[1, 2], [0, 3]]
+    for other in (1.0, True, None, "1"):
+        with pytest.raises(RequestError, match="whole numbers"):
+            strategy.MatrixStrategy("objects", "pure", np.array([[1, other]], dtype=object), [1])
 
 
 @pytest.mark.parametrize(
@@ -388,3 +427,41 @@ def test_equal_strategies_are_equal_and_others_are_not() -> None:
     ]
     assert first == second
     assert len({first, second, *others}) == 5
+
+
+def large_products(measure: Any) -> list[strategy.Strategy]:
+    """Products and unions whose whole matrix has entries that no 64 bits hold the squares of, or the entries of."""
+    one = strategy.MatrixStrategy("one", measure, [[2**16, -5, 0], [3, 2**15, 2**16]], [3, 1])
+    other = strategy.MatrixStrategy("other", measure, [[2**16, 1, 0], [0, 2**16, -(2**15)], [1, 1, 2]], [1, 2**70, 5])
+    both, back = strategy.ProductStrategy((one, other)), strategy.ProductStrategy((other, one))
+    return [
+        both,
+        strategy.UnionStrategy((both, back), (2, 3)),
+        strategy.ProductStrategy((one, strategy.MatrixStrategy("large", measure, [[2**22, 1], [1, -(2**21)]], [1, 1]))),
+        strategy.ProductStrategy((one, one, other, one)),
+        strategy.UnionStrategy((strategy.ProductStrategy((one, one, one, one)),), (1,)),
+    ]
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("place", range(5))
+def test_pairs_of_columns_with_large_entries_are_never_taken_for_closer(measure: Any, place: int) -> None:
+    made = large_products(measure)[place]
+    columns = explicit(made).T
+    weights = np.array(made.row_weights(), dtype=object)
+    single = max((np.abs(columns) ** made.power) @ weights)
+    most = max(single, *(max((np.abs(columns - one) ** made.power) @ weights) for one in columns))
+    if measure == "gaussian":
+        assert made.pair_norm() == most
+    else:  # or a bound: a sum of absolute values of differences is no product of such sums
+        assert most <= made.pair_norm() <= 2 * single
+
+
+def test_entries_that_would_wrap_around_are_no_matrix() -> None:
+    """2**32 + 1 squared is 2**33 + 1 in 64 bits."""
+    one = strategy.MatrixStrategy("one", "pure", [[2**32 + 1, 0], [0, 2**32 + 1]], [1, 1])
+    both = strategy.ProductStrategy((one, one))
+    assert both.pair_norm() == 2 * (2**32 + 1) ** 2
+    with pytest.raises(RequestError, match="too large"):
+        both.expanded()
+    assert both.rmse(strategy.product(strategy.identity(2), strategy.identity(2))) > 0

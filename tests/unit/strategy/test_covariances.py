@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -108,6 +109,38 @@ def test_a_union_refuses_what_none_of_its_parts_measures(measure: Any) -> None:
         ):
             with pytest.raises(RequestError, match="never measured"):
                 refused()
+
+
+def test_one_query_that_is_not_measured_is_refused_among_a_million_that_are() -> None:
+    rows = np.eye(20, dtype=int)[:19]
+    but_last = strategy.MatrixStrategy("all but the last", "pure", rows, [1] * 19)
+    joint = strategy.UnionStrategy((but_last, strategy.MatrixStrategy("sum", "pure", [[1] * 19 + [0]], [1])), (1, 1))
+    measured = np.zeros(10**6, dtype=int)
+    for one in (but_last, joint):
+        covariance = one.unit_covariance()
+        asked = strategy.RangeWorkload("ranges", 20, np.append(measured, 19), np.append(measured, 19))
+        for refused in (asked.rmse, asked.variances, asked.total_variance):
+            with pytest.raises(RequestError, match="never measured"):
+                refused(covariance)
+        kept = strategy.RangeWorkload("ranges", 20, measured, measured + 18)
+        assert kept.rmse(covariance) == pytest.approx(math.sqrt(kept.variances(covariance)[0]))
+
+
+@pytest.mark.parametrize("with_bases", [False, True])
+def test_a_product_is_refused_where_a_small_part_of_it_is_not_measured(with_bases: bool) -> None:
+    """The total is 1 / 90,000 of each cell, and what a basis makes of one attribute is less still."""
+    sizes = (300, 300)
+    subsets = ((0,), (1,), (0, 1)) if not with_bases else ((), (1,), (0, 1))
+    ranges = strategy.all_ranges(300)
+    planned = strategy.plan_residuals(
+        strategy.all_marginals(sizes, ways=2, factors={0: ranges} if with_bases else None)
+    )
+    short = strategy.ResidualStrategy(sizes, subsets, (1, 1, 1), bases=planned.bases)
+    cells = strategy.product(strategy.identity(300), strategy.identity(300))
+    assert cells.total_variance(planned.unit_covariance()) > 0
+    for refused in (cells.variances, cells.total_variance):
+        with pytest.raises(RequestError, match="never measured"):
+            refused(short.unit_covariance())
 
 
 def test_two_matrices_share_a_basis_and_three_need_not() -> None:

@@ -11,6 +11,7 @@ import pytest
 from privet import strategy
 from privet.core.errors import RequestError
 from privet.strategy.covariances import SubspaceCovariance
+from privet.strategy.gaussian_program import solve_gaussian
 from privet.strategy.integer_products import plain_array
 from privet.strategy.reconstruction import half_widths
 
@@ -266,3 +267,55 @@ def test_counts_that_are_cut_at_0_are_never_further_from_the_truth(name: Any, wh
     assert (told.low <= told.values).all()
     assert (told.values <= told.high).all()
     assert told.values.min() >= 0
+
+
+def test_cells_of_a_tree_with_very_many_measurements_are_least_squares() -> None:
+    """Its levels differ in precision, whatever their number of measurements."""
+    size = 2**20
+    tree = strategy.tree(size, branching=2**10, measure="pure", weights=[1, 0, 3])
+    measure = strategy.StrategyMeasure(tree, epsilon=4, neighbors="add-remove")
+    assert tree.rows > 2**20
+    noisy = np.zeros(tree.rows)
+    noisy[0] = 1.0
+    total, cell = measure.variances[0], measure.variances[-1]
+    found = strategy.reconstruct(measure, noisy).cells
+    np.testing.assert_allclose(found, cell / (size * cell + total), rtol=1e-9)
+
+
+SOME: dict[str, Any] = {
+    "ranges": lambda: strategy.ranges(60, [(0, 17), (18, 40), (10, 30), (41, 59), (20, 50)]),
+    "matrix": lambda: strategy.matrix([[1, 0, 1, 0, 2], [0, 0.5, 1.5, 1, 0], [1, 0.5, 2.5, 1, 2]]),
+    "real": lambda: strategy.matrix([[0.1, 0.7, 1], [0.2, 1.4, 2]]),
+    "total": lambda: strategy.total(9),
+    "union": lambda: strategy.union([strategy.windows(12, 5), strategy.matrix([[1, -1] * 6])], weights=[3, 1]),
+    "product": lambda: strategy.product(strategy.ranges(8, [(0, 3), (0, 5), (0, 3)])),
+    "marginal": lambda: strategy.marginals((8,), [(), (0,)], factors={0: strategy.ranges(8, [(2, 3), (4, 5)])}),
+    "large": lambda: strategy.matrix([[2.0**20, 1, 0], [0, 0, 3]]),
+}
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_the_optimum_for_fewer_queries_than_cells_is_off_by_nothing_but_noise(name: str) -> None:
+    """Rounded rows that span another space than the queries would miss by a part of the counts, however large."""
+    workload = SOME[name]()
+    best = strategy.gaussian_optimum(workload, iterations=300, tolerance=1e-9)
+    measure = strategy.StrategyMeasure(best, rho=0.5, neighbors="add-remove")
+    counts = [10**9 + 10**8 * (place * 7 % 5) for place in range(best.cells)]
+    found = strategy.reconstruct(measure, np.array(best.apply(counts), dtype=np.float64)).answers(workload)
+    truth = workload.answers(counts)
+    assert np.abs(found.plain - truth).max() < 1e-9 * np.abs(truth).max()
+    # the least total variance: that of the program's lower bound
+    bound = solve_gaussian(workload.gram(), iterations=2000, tolerance=1e-9).bound
+    assert best.rmse(workload) ** 2 * workload.queries <= bound * (1.004 if name in ("real", "large") else 1 + 1e-4)
+
+
+def test_what_a_known_total_says_by_itself_is_certain() -> None:
+    for strategy_of in (strategy.identity_strategy(1, measure="pure"), strategy.p_identity(strategy.all_ranges(20))):
+        measure = strategy.StrategyMeasure(strategy_of, epsilon=1, neighbors="change-one")
+        for whole in (False, True):
+            total = strategy.total(strategy_of.cells)
+            noisy = measure.draw([3] * strategy_of.cells)
+            found = strategy.reconstruct(measure, noisy, total=3 * strategy_of.cells, nonnegative=True, whole=whole)
+            answer = found.answers(total)
+            assert answer.low[0] <= 3 * strategy_of.cells <= answer.high[0]
+            assert answer.high[0] - answer.low[0] < 1e-4

@@ -120,3 +120,10 @@ def test_progress_of_a_long_optimisation_is_shown() -> None:
 def test_others_are_refused(make: Any, words: str) -> None:
     with pytest.raises(RequestError, match=words):
         make()
+
+
+def test_progress_says_where_nothing_was_gained() -> None:
+    lines: list[str] = []
+    best = strategy.optimize(strategy.identity(12), measure="pure", effort="high", progress=lines.append)
+    assert best.gained == 0
+    assert lines[-1] == f"{best.strategy.name}: no optimisation gained anything over it"

@@ -124,3 +124,37 @@ def test_coefficients_beyond_doubles_are_refused_and_large_ones_are_not(measure:
                 strategy.optimize(asked, measure=measure)
     large = strategy.optimize(strategy.matrix([[2.0**40, 0], [0, 1]]), measure=measure)
     assert large.rmse >= 2**40 * 0.7
+
+
+def test_a_strategy_for_one_attribute_is_made_for_no_workload_over_several() -> None:
+    both = strategy.product(strategy.prefixes(4), strategy.identity(3))
+    one = strategy.product(strategy.prefixes(4))
+    made: list[Any] = [
+        strategy.p_identity,
+        strategy.gaussian_optimum,
+        lambda given: strategy.best_tree(given, measure="pure"),
+        lambda given: strategy.workload_strategy(given, measure="pure"),
+        lambda given: strategy.sums_and_differences(given, measure="pure"),
+    ]
+    for make in made:
+        assert make(one).shape == (4,)
+        with pytest.raises(RequestError, match=r"over one attribute, and the given one is over 2; use optimize"):
+            make(both)
+
+
+def test_a_domain_that_no_product_can_hold_is_refused_with_its_size() -> None:
+    with pytest.raises(RequestError, match=r"1,000,000,000,000 cells.*wider bins"):
+        strategy.optimize(strategy.product(*[strategy.identity(1000)] * 4))
+
+
+@pytest.mark.parametrize("make", [strategy.identity, strategy.all_ranges, strategy.square_root])
+def test_a_number_of_cells_is_refused_with_the_largest(make: Any) -> None:
+    with pytest.raises(RequestError, match=r"33,?554,?432"):
+        make(10**5000)
+
+
+def test_too_many_numbers_are_refused_with_how_many_there_are() -> None:
+    with pytest.raises(RequestError, match=r"one for each of 2 cells; got 3$"):
+        strategy.identity_strategy(2, measure="pure").apply([1, 2, 3])
+    with pytest.raises(RequestError, match=r"one for each of 2 cells; got a str$"):
+        strategy.identity_strategy(2, measure="pure").apply("12")  # type: ignore[arg-type]
