@@ -36,7 +36,7 @@ MUTANTS: list[Mutant] = [
         "query.resolve:side_by_side",
         "unit/query/test_kinds.py",
         ("len(several) < 2", "False"),
-        ("kind == 'text' and not isinstance(one, Literal)", "False"),
+        ("kind == 'text' and not one.is_constant", "False"),
     ),
     *of(
         "query.resolve:_read_number",

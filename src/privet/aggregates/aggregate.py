@@ -185,6 +185,8 @@ class Aggregate(ABC):
     additive: ClassVar[bool] = False
     """Whether totals are made of the parts' sums, so that the levels of ROLLUP can be made to agree."""
 
+    ranked: ClassVar[bool] = False
+    """Whether it is a quantile, whose interval is drawn with it."""
     chosen: ClassVar[bool] = False
     """Whether the answer is chosen from many by what it says, so that no interval goes with it."""
 

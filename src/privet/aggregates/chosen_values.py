@@ -39,6 +39,7 @@ class Ranked(Aggregate):
     share: Fraction
     names = MappingProxyType({"quantile": ("QUANTILE", "MEDIAN", "MIN", "MAX")})
     typical = "quantiles"
+    ranked = True
     unsampled = "the interval of a quantile is drawn with it; ask with covers='population', which is another answer"
     own_pass = True
 

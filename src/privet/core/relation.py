@@ -39,6 +39,7 @@ class ColumnRef:
     function: ClassVar[str] = ""
     arguments: ClassVar[tuple[Expression, ...]] = ()
     constant: ClassVar[Value] = None
+    is_constant: ClassVar[bool] = False
 
     @property
     def column(self) -> str | None:
@@ -65,6 +66,7 @@ class Literal:
     function: ClassVar[str] = ""
     arguments: ClassVar[tuple[Expression, ...]] = ()
     column: ClassVar[str | None] = None
+    is_constant: ClassVar[bool] = True
 
     @property
     def constant(self) -> Value:
@@ -81,6 +83,7 @@ class Call:
     arguments: tuple[Expression, ...]
 
     constant: ClassVar[Value] = None
+    is_constant: ClassVar[bool] = False
     column: ClassVar[str | None] = None
 
     def __post_init__(self) -> None:

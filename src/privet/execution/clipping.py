@@ -65,7 +65,7 @@ class Clamp:
     @property
     def name(self) -> str:
         """What is clamped, in the words of a question."""
-        return self.value.name if isinstance(self.value, ColumnRef) else text(self.value)
+        return text(self.value) if self.value.column is None else self.value.column
 
     @property
     def bounded(self) -> bool:
@@ -105,11 +105,11 @@ def _peeled(given: Expression) -> tuple[Expression, Fraction | None, Fraction | 
     low: Fraction | None = None
     high: Fraction | None = None
     while given.function in ("least", "greatest") and len(given.arguments) == 2:
-        constants = [one for one in given.arguments if isinstance(one, Literal)]
-        others = [one for one in given.arguments if not isinstance(one, Literal)]
-        if len(constants) != 1 or isinstance(constants[0].value, (bool, str)):
+        constants = [one.constant for one in given.arguments if one.is_constant]
+        others = [one for one in given.arguments if not one.is_constant]
+        if len(constants) != 1 or isinstance(constants[0], (bool, str)):
             break
-        value = constants[0].value
+        value = constants[0]
         if not isinstance(value, (int, Fraction)):
             break
         end = Fraction(value)

@@ -11,7 +11,6 @@ from privet.core.errors import BadParameter, RequestError, Unsupported
 from privet.core.estimate import Estimate
 from privet.core.event import Receipt
 from privet.core.numbers import whole
-from privet.core.relation import ColumnRef
 from privet.core.schema import Schema
 from privet.inference.bars import Law
 from privet.inference.levels import mixed
@@ -74,7 +73,7 @@ def blocks_to_report(query: Query, tables: Mapping[str, Schema], last: int) -> l
 def _check_shown(step: Step) -> None:
     """Raise unless each answer is one row of counts and sums as they are: only these add up over blocks."""
     kept = step.where is None and step.limit is None and not step.offset
-    if not (kept and step.plain and all(isinstance(one.expression, ColumnRef) for one in step.outputs)):
+    if not (kept and step.plain and all(one.expression.column is not None for one in step.outputs)):
         raise Unsupported(
             "a rolling report shows counts and sums as they are; leave out HAVING, LIMIT and what is computed from "
             "them, and compute it from the report"

@@ -10,7 +10,7 @@ from typing import Literal as OneOf
 from privet.core.errors import BadParameter, RequestError, Unsupported
 from privet.core.event import Receipt
 from privet.core.given import called, choice, listed
-from privet.core.relation import Literal, Value
+from privet.core.relation import Value
 from privet.display import draw_facts, html_facts, printable, shown_error, written
 from privet.planner.comparison_plans import (
     MOST_OPTIONS,
@@ -131,7 +131,7 @@ def list_options(options: object) -> tuple[Any, ...]:
 def _read_options(options: Sequence[Constant]) -> tuple[Value, ...]:
     """Return public options as constants, each once."""
     literals = [constant(one, "options") for one in options]
-    if not all(isinstance(one, Literal) for one in literals):
+    if not all(one.is_constant for one in literals):
         raise BadParameter("options", "a column", _ALLOWED)
     values = tuple(one.constant for one in literals)
     if len(set(values)) < len(values):

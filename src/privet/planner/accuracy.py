@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 from privet.core.errors import BadParameter, InvariantError, RequestError, UnknownName, Unsupported
 from privet.core.event import Receipt
 from privet.core.numbers import Number, in_digits, open_probability, positive, read_rational, written_decimal
-from privet.core.relation import ColumnRef
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Kind
 from privet.display import shown_error
@@ -348,8 +347,8 @@ def widths(plan: Plan) -> tuple[Width, ...]:
         return tuple(Width(name, note=_OVER_ROWS if noisy else "without noise") for name, noisy in _over_rows(plan))
     for name, told in meanings(plan.query).items():
         meaning = told.arguments[0] if told.function in ("as_date", "as_timestamp") else told  # in days
-        if isinstance(meaning, ColumnRef) and meaning.name in readings:
-            found.append(_of_reading(name, readings[meaning.name], plan))
+        if meaning.column in readings:
+            found.append(_of_reading(name, readings[meaning.column], plan))
         elif not mentions(meaning) & set(readings):
             found.append(Width(name, note="without noise"))
         else:
@@ -433,7 +432,7 @@ def _of_reading(name: str, reading: Reading, plan: Plan) -> Width:
             return Width(name, note=told)
     place, factor = reading.places[0], reading.aggregate.linear
     if factor is not None:
-        if isinstance(place, Known):
+        if not reading.noisy:
             return Width(name, half_width=0.0, note="exact: the number is public")
         return Width(name, half_width=plan.noise_within(place, 1 - tail_of(plan)) * float(factor))
     laws = [plan.law(one) for one in reading.places]

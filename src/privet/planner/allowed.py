@@ -26,7 +26,6 @@ from privet.core.relation import (
     Expression,
     GroupWithin,
     Join,
-    Literal,
     Rank,
     Relation,
     Union,
@@ -239,7 +238,7 @@ def _ends(one: Expression, facts: Facts) -> tuple[Any, Any] | None:
     """Return between which values of a bounded column a condition can be true; None where it does not say."""
     if facts.low is None or facts.high is None or facts.values is not None:
         return None
-    constants = [part.value for part in one.arguments[1:] if isinstance(part, Literal)]
+    constants = [part.constant for part in one.arguments[1:] if part.is_constant]
     if len(constants) != len(one.arguments) - 1 or not constants:
         return None
     values = [_as(facts, value) for value in constants]
@@ -558,9 +557,9 @@ class _Groups:
 
     def _listed(self, other: Expression, kind: Kind) -> list[Key] | None:
         """Return the values that a constant, or a column of a public table, can have; None of any other kind."""
-        if isinstance(other, Literal):
-            fits = type(other.value) is (str if kind == "text" else int)
-            return [other.value] if fits else None  # type: ignore[list-item]
+        if other.is_constant:
+            fits = type(other.constant) is (str if kind == "text" else int)
+            return [other.constant] if fits else None  # type: ignore[list-item]
         name = other.column
         node = next((one for one in self.nodes if name in one.names), None)
         if name is None or node is None or self.facts[name].kind != kind:

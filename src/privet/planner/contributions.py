@@ -206,7 +206,7 @@ def check_covered(plan: Plan, rule: str) -> None:
             raise Unsupported(
                 f"covers='bounding' is for counts, sums and means, which {own!r} is not; ask for it alone"
             )
-        straight = isinstance(meaning, ColumnRef) or (linear_in(meaning) is not None and used[0].linear is not None)
+        straight = meaning.column is not None or (linear_in(meaning) is not None and used[0].linear is not None)
         if used and not straight:
             raise Unsupported(f"covers='bounding' is for aggregates themselves, and {name!r} is derived from them")
 

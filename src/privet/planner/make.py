@@ -318,7 +318,7 @@ def _aggregate(draft: PlanDraft) -> PlanDraft:
         named = "other=" if draft.query.other is not None else f"covers={draft.covers!r}"
         raise RequestError(f"this question lists groups and has no numbers, which {named} is about; add COUNT(*)")
     aggregates = _aggregates(draft, narrow=draft.narrow)
-    others = [one for one in aggregates.values() if not isinstance(one, Ranked) or one.extreme]
+    others = [one for one in aggregates.values() if not one.ranked or one.extreme]
     if draft.covers == "population" and others:
         raise Unsupported(
             'covers="population" is asked for with medians and other quantiles between the ends; of other numbers, '

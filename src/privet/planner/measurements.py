@@ -24,7 +24,7 @@ from privet.query.expressions import mentions
 from privet.query.nodes import Query
 from privet.query.resolve import meanings
 
-from .measures import KeyRule, MeasuredColumn
+from .measures import MeasuredColumn
 from .plan import Known, Plan
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ def measurements_of(plan: Plan, released: Released, asked: Query, *, level: str 
     size = len(plan.passes) // plan.rounds
     for index, one in enumerate(plan.passes):
         if one.keys is not None and one.finds_groups:
-            yield from _found(groups, _rule(one.keys), _other(plan), level)
+            yield from _found(groups, one.keys.name, _other(plan), level)
         told = one.measure.measured(one.scan)
         for place, (column, values) in enumerate(zip(told, sums[index], strict=False)):
             columns = used.get((index % size, place), ())
@@ -273,10 +273,6 @@ def _other(plan: Plan) -> str | None:
     return next((key.other for key in plan.groups if key.other is not None), None)
 
 
-def _rule(rule: Any) -> str:
-    return "Optimal rule for keys" if isinstance(rule, KeyRule) else f"{rule.mechanism.name} threshold"
-
-
 def _combined(
     plan: Plan,
     sums: Sequence[Any],
@@ -329,7 +325,7 @@ def _used(plan: Plan, asked: Query) -> dict[Any, tuple[str, ...]]:
 def facts_of_measured(plan: Plan) -> dict[str, Any]:
     """Return how the numbers of a plan's release are read, as plain data that JSON can hold."""
     used = _used(plan, plan.query)
-    finds = [_rule(one.keys) for one in plan.passes if one.keys is not None and one.finds_groups]
+    finds = [one.keys.name for one in plan.passes if one.keys is not None and one.finds_groups]
     return {
         "keys": _names(plan, plan.query),
         "places": list(plan.key_places),

@@ -199,6 +199,11 @@ class KeyRelease:
         open_probability(self.delta, "delta")
 
     @property
+    def name(self) -> str:
+        """What it is, in words."""
+        return f"{self.mechanism.name} threshold"
+
+    @property
     def event(self) -> Event:
         """The noise's event, and the probability that a single unit's own key shows."""
         return ThresholdEvent(self.mechanism.event, self.delta)
@@ -227,6 +232,11 @@ class KeyRule:
 
     def __post_init__(self) -> None:
         check_fields(self)
+
+    @property
+    def name(self) -> str:
+        """What it is, in words."""
+        return "Optimal rule for keys"
 
     @property
     def event(self) -> Event:

@@ -703,9 +703,9 @@ def range_notes(plan: Plan, values: Mapping[str, Sequence[Any]]) -> list[str]:
 def _declaration(plan: Plan, span: Span, low: str, high: str) -> str:
     """Return how the range of a table's own column is written down."""
     scan = plan.passes[0].scan
-    if not isinstance(span.expression, ColumnRef) or not isinstance(scan.table, str):
+    name = span.expression.column
+    if name is None or not isinstance(scan.table, str):
         return ""
-    name = span.expression.name
     nullable = ", nullable = true" if scan.schema.columns[name].nullable else ""
     return (
         f"To sum it, declare in privet.toml, under [tables.{_key(scan.table)}.columns]: "

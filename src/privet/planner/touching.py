@@ -129,7 +129,7 @@ def block_promise(name: str, schema: Schema) -> str:
 
 def _regions(where: Expression | None, source: Relation, tables: Mapping[str, Schema]) -> dict[str, ValueSet]:
     regions = regions_of(where, schema_of(source, tables).columns)[0]
-    return {one.column: region for one, region in regions.items() if isinstance(one, ColumnRef) and one.column}
+    return {one.column: region for one, region in regions.items() if one.column}
 
 
 def _at(relation: Relation, above: Regions, tables: Mapping[str, Schema], name: str, column: str) -> Iterator[ValueSet]:
@@ -141,7 +141,7 @@ def _at(relation: Relation, above: Regions, tables: Mapping[str, Schema], name: 
         case Derive(source=source, columns=columns, where=where):
             below = _regions(where, source, tables)
             for made, expression in columns:
-                if isinstance(expression, ColumnRef) and expression.column is not None and made in above:
+                if expression.column is not None and made in above:
                     below[expression.column] = below.get(expression.column, EVERY).both(above[made])
             yield from _at(source, below, tables, name, column)
         case Join(left=left, right=right, kind=kind, names=names):

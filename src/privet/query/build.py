@@ -735,8 +735,8 @@ def _named(name: str, expression: Expression, columns: Known) -> dict[str, Facts
 def _check(expressions: Iterable[Expression | None], columns: Known) -> None:
     for compares in (part for one in expressions if one is not None for part in _calls(one)):
         if compares.function in _COMPARED:
-            constants = [one.value for one in compares.arguments if isinstance(one, Literal)]
-            for compared in (one for one in compares.arguments if not isinstance(one, Literal)):
+            constants = [one.constant for one in compares.arguments if one.is_constant]
+            for compared in (one for one in compares.arguments if not one.is_constant):
                 _check_constants(compared, constants, columns)
 
 

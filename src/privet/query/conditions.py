@@ -14,7 +14,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from privet.core.relation import ColumnRef, Expression, Literal
+from privet.core.relation import Expression, Literal
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Kind
 
@@ -126,7 +126,7 @@ def _truth(condition: Expression, columns: Mapping[str, Facts]) -> _Truth | None
             both = function == "and"
             true, false = (true.both(yes), false.either(no)) if both else (true.either(yes), false.both(no))
         return subject, true, false
-    if isinstance(condition, ColumnRef):
+    if condition.column is not None:
         true = _point(True, "boolean")
         return condition, true, true.others()
     if function == "is_null":
@@ -136,7 +136,7 @@ def _truth(condition: Expression, columns: Mapping[str, Facts]) -> _Truth | None
 
 def _compared(function: str, arguments: tuple[Expression, ...], columns: Mapping[str, Facts]) -> _Truth | None:
     """Return what a comparison with constants says."""
-    if len(arguments) < 2 or isinstance(arguments[0], Literal):
+    if len(arguments) < 2 or arguments[0].is_constant:
         return None
     kind = typed(arguments[0], columns).kind
     values = [_constant(one, kind) for one in arguments[1:]]
@@ -179,9 +179,9 @@ def _around(value: Any, kind: Kind | None) -> tuple[Cut, Cut]:
 
 def _constant(expression: Expression, kind: Kind | None) -> Any:
     """Return a constant as an expression of a kind compares with it; None for what it is not compared with plainly."""
-    if not isinstance(expression, Literal):
+    if not expression.is_constant:
         return None
-    match kind, expression.value:
+    match kind, expression.constant:
         case "boolean", bool() as value:
             return value
         case _, bool():

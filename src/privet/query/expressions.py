@@ -32,12 +32,12 @@ def typed(expression: Expression, columns: Mapping[str, Facts]) -> Typed:
     Every bounded column is taken to be clamped to its bounds. Raises a `RequestError` that says which kinds a function
     takes.
     """
-    if isinstance(expression, Literal):
-        return of_literal(expression.value)
-    if isinstance(expression, ColumnRef):
-        if expression.name not in columns:
-            raise UnknownName("column", expression.name, columns)
-        return of_column(columns[expression.name])
+    if expression.is_constant:
+        return of_literal(expression.constant)
+    if expression.column is not None:
+        if expression.column not in columns:
+            raise UnknownName("column", expression.column, columns)
+        return of_column(columns[expression.column])
     function = FUNCTIONS.get(expression.function)
     if expression.function == GROUPING:
         raise Unsupported(
@@ -163,7 +163,7 @@ def _implied(condition: Expression, *, true: bool) -> dict[Expression, Ends]:
         return found
     name = function if true else _FLIPPED.get(function, "")
     constants = [_number(one) for one in arguments[1:]]
-    if not constants or any(one is None for one in constants) or isinstance(arguments[0], Literal):
+    if not constants or any(one is None for one in constants) or arguments[0].is_constant:
         return {}
     low, high = min(constants), max(constants)
     match name:

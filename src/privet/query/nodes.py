@@ -144,7 +144,7 @@ class Step:
         if self.where is not None or self.distinct or self.order or self.limit is not None or self.offset:
             return None
         named = {
-            output.name: output.expression.name for output in self.outputs if isinstance(output.expression, ColumnRef)
+            output.name: output.expression.column for output in self.outputs if output.expression.column is not None
         }
         return named if len(named) == len(self.outputs) else None
 
@@ -251,6 +251,12 @@ class PrivateRows:
     where: Expression | None
     tables: Mapping[str, Schema] = field(repr=False)
     limited: Mapping[str, Facts] = field(repr=False)
+    released: ClassVar[bool] = False
+
+    @property
+    def facts(self) -> Mapping[str, Facts]:
+        """The facts of the relation's own columns."""
+        return self.schema.columns
 
     @classmethod
     def of(cls, table: str, schema: Schema, tables: Mapping[str, Schema] | None = None) -> PrivateRows:
@@ -274,6 +280,7 @@ class ReleasedRows:
     query: Query
     facts: Mapping[str, Facts]
     owner: ClassVar[str | None] = None
+    released: ClassVar[bool] = True
 
     @property
     def columns(self) -> Mapping[str, Expression]:

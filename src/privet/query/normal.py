@@ -213,9 +213,9 @@ def folded(function: str, arguments: Sequence[Expression]) -> Literal | None:
         return None
     values: list[Value] = []
     for argument in arguments:
-        if not isinstance(argument, Literal) or argument.value is None:
+        if argument.constant is None:
             return None
-        values.append(argument.value)
+        values.append(argument.constant)
     found = fold(values)
     return Literal(found) if found is not None and _writable(found) else None
 
@@ -506,7 +506,7 @@ def call(function: str, *arguments: Expression) -> Expression:
         return flat[0] if len(flat) == 1 else Call(function, tuple(sorted(flat, key=text)))
     if not arguments:
         return Call(function, ())
-    constants = [isinstance(argument, Literal) for argument in arguments]
+    constants = [argument.is_constant for argument in arguments]
     if function in MIRROR and constants == [True, False]:
         return Call(MIRROR[function], (arguments[1], arguments[0]))
     if function == "in":

@@ -185,7 +185,7 @@ def _fit_dates(arguments: list[Expression], columns: Mapping[str, Facts]) -> lis
     texts = any(isinstance(argument.constant, str) for argument in arguments)
     if not texts or any(map(has_aggregate, arguments)):
         return arguments
-    kinds = {typed(argument, columns).kind for argument in arguments if not isinstance(argument, Literal)}
+    kinds = {typed(argument, columns).kind for argument in arguments if not argument.is_constant}
     if not kinds or not kinds <= {"date", "timestamp"}:
         return arguments
     return [_as_moment(argument) for argument in arguments]
@@ -466,7 +466,7 @@ def side_by_side(arguments: Sequence[Expression], columns: Mapping[str, Facts]) 
     """Return values that are compared with each other, as values of one kind where that can be."""
     kinds = [None if one == Literal(None) else typed(one, columns).kind for one in arguments]
     several = {kind for kind in kinds if kind is not None}
-    if len(several) < 2 or ("text" in several and not any(isinstance(one, Literal) for one in arguments)):
+    if len(several) < 2 or ("text" in several and not any(one.is_constant for one in arguments)):
         return list(arguments)
     if several == {"boolean", "text"}:
         return [_as_boolean(one, kind) for one, kind in zip(arguments, kinds, strict=True)]
@@ -477,7 +477,7 @@ def side_by_side(arguments: Sequence[Expression], columns: Mapping[str, Facts]) 
     if "text" in several and several <= {"text", "date", "timestamp"}:
         read = "to_timestamp" if "timestamp" in several else "to_date"
         return [
-            call(read, one) if kind == "text" and not isinstance(one, Literal) else one
+            call(read, one) if kind == "text" and not one.is_constant else one
             for one, kind in zip(arguments, kinds, strict=True)
         ]
     return list(arguments)
@@ -487,8 +487,8 @@ def as_condition(expression: Expression, columns: Mapping[str, Facts]) -> Expres
     """Return a number as the condition that it is not 0; what is a condition stays one."""
     if expression.function in CONDITIONS or ":" in expression.function:
         return expression
-    if isinstance(expression, Literal) and type(expression.value) is int:
-        return Literal(expression.value != 0)
+    if type(expression.constant) is int:
+        return Literal(expression.constant != 0)
     return call("not_equal", expression, Literal(0)) if typed(expression, columns).kind in _NUMBERS else expression
 
 
@@ -496,8 +496,8 @@ def as_number(expression: Expression, kind: str | None) -> Expression:
     """Return a boolean as 0 or 1; anything else stays what it is."""
     if kind != "boolean":
         return expression
-    if isinstance(expression, Literal):
-        return Literal(int(expression.value is True))
+    if expression.is_constant:
+        return Literal(int(expression.constant is True))
     return call("to_integer", expression)
 
 

@@ -550,8 +550,8 @@ _MOST_LISTED = 1_000
 def facts_of(expression: Expression, columns: Mapping[str, Facts]) -> Facts:
     """Return the facts of a column that is computed from others; engines hold its values to them."""
     known = typed(expression, columns)
-    if isinstance(expression, ColumnRef):
-        return columns[expression.name]
+    if expression.column is not None:
+        return columns[expression.column]
     if known.kind is None:
         raise Unsupported(f"{text(expression)} is always NULL; leave the column out")
     if known.kind == "number":

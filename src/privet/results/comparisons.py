@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from privet.aggregates import Aggregate, Ranked
+from privet.aggregates import Aggregate
 from privet.aggregates.aggregate import SampleSums
 from privet.answer import RECONSTRUCTED, ComparedNumber, Series
 from privet.core.errors import InvariantError, RequestError, Unsupported
@@ -200,17 +200,17 @@ class PopulationReader:
             raise Unsupported(f"{what} is for what is computed from aggregates alone, and {column!r} is not")
         for reading in used:
             own = reading.aggregate
-            if isinstance(own, Ranked) and not population:
+            if own.ranked and not population:
                 raise Unsupported(
                     f"compare is not for {column!r}: the intervals of quantiles are drawn, and their differences have "
                     f"no known law; compare means, or shares below a value"
                 )
-            if isinstance(own, Ranked) and own.extreme:
+            if own.ranked and own.extreme:
                 raise Unsupported(
                     f"{what} is not for {column!r}: the ends of a sample are no estimate of those of a "
                     f"population; ask for a quantile near the end, such as QUANTILE(x, 0.99)"
                 )
-            if own.unsampled is not None and not (isinstance(own, Ranked) and self.plan.covers == "population"):
+            if own.unsampled is not None and not (own.ranked and self.plan.covers == "population"):
                 raise Unsupported(f"{what} is not for {column!r}: {own.unsampled}")
         if population and any(one.scan.schema.unit.touches > 1 for one in self.plan.passes):
             raise Unsupported(_WINDOWS)

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any, Protocol
 
-from privet.aggregates import CentredTotal, Ranked
+from privet.aggregates import CentredTotal
 from privet.core.relation import Call, ColumnRef, Expression, Literal
 from privet.core.schema import Kind
 from privet.inference.bars import Bars, Law, depths, derived_bars, half_width, noise_points, points_for
 from privet.inference.levels import mixed
-from privet.planner.plan import Known, Place, Plan, Reading
+from privet.planner.plan import Place, Plan, Reading
 from privet.planner.stability import Bias, moved
 from privet.query.expressions import mentions
 
@@ -129,8 +129,8 @@ def derived(
     used = sorted(mentions(expression) & origins.keys())
     if not used:
         return None
-    if isinstance(expression, ColumnRef):
-        return origins[expression.name]
+    if expression.column is not None:
+        return origins[expression.column]
     if expression.function == "coalesce" and row_value(expression.arguments[0], row) is not None:
         # a count, or a sum, is NULL only where a join found no row for it, which is no matter of noise
         return derived(expression.arguments[0], row, origins, kinds)
@@ -275,14 +275,14 @@ class Leaf:
         value, noises = 0.0, []
         for place, times in line:
             value += times * float(self.sums[place][row])
-            if not isinstance(place, Known):
+            if place in reading.noisy:
                 noises.append(((self.noises[row], place), self.plan.law(place), times))
         return value, noises  # type: ignore[return-value]
 
     def computed(self, reading: Reading) -> bool:
         """Whether an aggregate is computed from noisy sums, and can be computed anew from others."""
         own = reading.aggregate
-        return self.independent and not (own.chosen or isinstance(own, Ranked) or reading.has_presence)
+        return self.independent and not (own.chosen or own.ranked or reading.has_presence)
 
     def bias(self, name: str) -> Bias:
         """Return to which sides bounding can move an aggregate."""
@@ -613,7 +613,7 @@ class _Drawn:
         for name, (leaf, reading, row) in self.computed.items():
             sums = [
                 np.full(size, float(leaf.sums[place][row]))
-                + (0.0 if isinstance(place, Known) else by_name[leaf.noises[row], place])
+                + (0.0 if place in reading.known else by_name[leaf.noises[row], place])
                 for place in reading.places
             ]
             found[name] = np.asarray(reading.aggregate.read(*sums), dtype=np.float64)

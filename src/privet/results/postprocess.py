@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from privet.core.errors import InvariantError
-from privet.core.relation import Call, ColumnRef, Expression, Literal
+from privet.core.relation import Call, Expression
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Kind
 from privet.engines.dialects.duckdb import DUCKDB, TYPES
@@ -47,12 +47,12 @@ def _value(expression: Expression, table: Mapping[str, Any]) -> tuple[Floats, bo
     """Return the values, and whether they are whole numbers by type, which are NULL beyond 64 bits."""
     import numpy as np
 
-    if isinstance(expression, ColumnRef):
-        column = table[expression.name]
+    if expression.column is not None:
+        column = table[expression.column]
         kind = column.dtype.kind if type(column) is np.ndarray else ""
         return (_known(column.astype(np.float64)), kind == "i") if kind and kind in "if" else None
-    if isinstance(expression, Literal):
-        value = expression.value
+    if expression.is_constant:
+        value = expression.constant
         if isinstance(value, bool) or not isinstance(value, (int, Fraction)):
             return None
         return np.asarray(float(value)), isinstance(value, int)

@@ -621,7 +621,7 @@ class RowBars:
             return Series(name, (), (), (), (), *sides)
         line = linear_in(meaning)
         own = used[0].aggregate
-        if line is not None and (isinstance(meaning, ColumnRef) or own.linear is not None or own.steady):
+        if line is not None and (meaning.column is not None or own.linear is not None or own.steady):
             ends = self._with_lost(used[0])
             low, high = (float(line.factor) * end + float(line.offset) for end in (ends.low, ends.high))
             low, high = (low, high) if line.factor >= 0 else (high, low)
@@ -714,11 +714,7 @@ class RowBars:
         """
         import numpy as np
 
-        ranked = {
-            reading.name: self._of_reading(reading, self.tail)
-            for reading in used
-            if isinstance(reading.aggregate, Ranked)
-        }
+        ranked = {reading.name: self._of_reading(reading, self.tail) for reading in used if reading.aggregate.ranked}
         if len(ranked) > _MOST_CORNERS:
             unknown = np.full(len(self.chosen), np.inf)
             return Bars(-unknown, unknown, np.full_like(unknown, np.nan))

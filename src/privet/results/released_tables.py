@@ -139,8 +139,8 @@ def _renamed(names: Mapping[str, str], table: ReleasedTable) -> ReleasedTable:
 
 
 def _derived(expression: Expression, table: ReleasedTable, rows: Sequence[int]) -> list[Origin | None]:
-    if isinstance(expression, ColumnRef):
-        own = table.origins[expression.name]
+    if expression.column is not None:
+        own = table.origins[expression.column]
         return [own[row] for row in rows]
     names = mentions(expression)
     found: list[Origin | None] = []

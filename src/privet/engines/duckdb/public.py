@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from privet.core.errors import EngineError, raise_alone
-from privet.core.relation import Expression, Literal
+from privet.core.relation import Expression
 from privet.core.schema import ColumnFacts as Facts
 from privet.core.schema import Key
 from privet.engines.dialects.duckdb import DUCKDB, TYPES
@@ -181,7 +181,7 @@ class _Conditions:
         if FUNCTIONS[one.function].sees_null:
             return _ANY
         # whatever the others hold, the function of a NULL is NULL
-        known = [part for part in one.arguments if not isinstance(part, Literal) and self._known(part)]
+        known = [part for part in one.arguments if not part.is_constant and self._known(part)]
         there = _all(f"({self.renderer.render(part).sql} IS NOT NULL)" for part in known)
         return there, there, "true"
 

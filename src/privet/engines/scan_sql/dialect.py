@@ -14,7 +14,7 @@ from fractions import Fraction
 from itertools import count
 
 from privet.core.errors import InvariantError, Unsupported, raise_alone
-from privet.core.relation import ColumnRef, Expression, Literal, Value
+from privet.core.relation import Expression, Value
 from privet.core.scan import Sum
 from privet.core.schema import ColumnFacts, Kind
 from privet.query.functions import FUNCTIONS
@@ -533,14 +533,14 @@ class Renderer:
 
     def render(self, expression: Expression) -> Rendered:
         """Return an expression as SQL."""
-        if isinstance(expression, Literal):
-            value = expression.value
+        if expression.is_constant:
+            value = expression.constant
             if type(value) is int and not INT64[0] <= value <= INT64[1]:
                 raise Unsupported("a whole number must fit into 64 bits; write a decimal, such as 1e30")
             sql = self.dialect.constant(value)
             return Rendered(sql, TypedArgument(expression, of_literal(value)), self.dialect)
-        if isinstance(expression, ColumnRef):
-            source = self.columns.get(expression.name)
+        if expression.column is not None:
+            source = self.columns.get(expression.column)
             if source is None:
                 raise InvariantError("an expression names a column that the table does not have")
             return Rendered(source.sql, TypedArgument(expression, of_column(source.facts)), self.dialect)

@@ -14,7 +14,6 @@ from typing import Literal
 from privet.core.errors import InvariantError
 from privet.core.relation import (
     By,
-    ColumnRef,
     Derive,
     Expression,
     GroupWithin,
@@ -179,7 +178,7 @@ def group_sql(
     sql = f"SELECT {', '.join(first)} FROM {nested(rows)}{where}"
     # what is computed is held to its facts before rows are grouped by it: several values may become one, and one group
     held = [
-        k if isinstance(one, ColumnRef) else f"{clamped(k, made.columns[name], dialect)} AS {k}"
+        k if one.column is not None else f"{clamped(k, made.columns[name], dialect)} AS {k}"
         for k, (name, one) in zip(keys, relation.keys, strict=True)
     ]
     second = [*owner, *held, *(layer for part in several for layer in part.second)] or ["k"]
@@ -392,7 +391,7 @@ class _Writer:
             first.append(f"{renderer.render(one).sql} AS c{index}")
             # a column of the source is held to its facts there; what is computed is held to them here
             held = f"{clamped(f'c{index}', made.columns[name], self.dialect)} AS c{index}"
-            last.append(f"c{index}" if isinstance(one, ColumnRef) else held)
+            last.append(f"c{index}" if one.column is not None else held)
         where = "" if relation.where is None else f" WHERE {renderer.render(relation.where).sql}"
         sql = f"SELECT {', '.join(first)} FROM {nested(self.write(relation.source))}{where}"
         return f"SELECT {', '.join(last)} FROM {nested(sql)}"

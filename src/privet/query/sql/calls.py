@@ -158,7 +158,7 @@ def _in(node: Node, read: Read) -> Expression:
         raise Unsupported("IN takes values in brackets: x IN (1, 2, 3)")
     constants = [value for value in values if value.constant is not None]
     found = [call("in", tested, *constants)] if constants else []
-    found += [call("equal", tested, value) for value in values if not isinstance(value, Literal)]
+    found += [call("equal", tested, value) for value in values if not value.is_constant]
     if any(value == Literal(None) for value in values):  # it might be the value that is not known
         found.append(call("case", call("is_null", tested), Literal(None), Literal(None)))
     return found[0] if len(found) == 1 else call("or", *found)

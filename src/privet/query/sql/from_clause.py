@@ -379,12 +379,12 @@ def _values(field: Node, over: Expression, standing: Standing, scope: Scope) -> 
     if field.key == "in":
         for one in parts(field, "expressions"):
             said = translate(part(one, "this") if one.key == "pivotalias" else one, scope)
-            if not isinstance(said, Literal) or said.value is None:
+            if said.constant is None:
                 raise Unsupported(f"the values that become columns are constants; {_FORM}")
-            shown = part(one, "alias").name if one.key == "pivotalias" else _shown(said.value)
-            found.append((shown, said.value))
+            shown = part(one, "alias").name if one.key == "pivotalias" else _shown(said.constant)
+            found.append((shown, said.constant))
     else:
-        facts = standing.schema.columns if isinstance(standing, PrivateRows) else standing.facts
+        facts = standing.facts
         declared = typed(over, facts).values
         if declared is None:
             raise Unsupported(
@@ -461,7 +461,7 @@ def read_from(node: Node, places: FromTables, read: ReadRelation) -> tuple[Stand
     placed = [(first, name, None), *((*standing_at(part(one, "this"), places, read), one) for one in joins)]
     _settle_natural(placed)
     where = part(node, "where")
-    if any(isinstance(standing, ReleasedRows) for standing, _, _ in placed):
+    if any(standing.released for standing, _, _ in placed):
         return read_released(placed, None if where is None else part(where, "this"))
     for one in joins:
         _kind(one)

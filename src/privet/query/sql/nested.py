@@ -106,13 +106,13 @@ def _ordered(placed: Sequence[Placed]) -> list[tuple[int, Kind, Node | None]]:
     """Return the places in the order in which they are joined, each with the kind of its join and where it is said."""
     kinds = [_kind(join) for _, _, join in placed]
     listed = [(place, kind, join) for place, (kind, (_, _, join)) in enumerate(zip(kinds, placed, strict=True))]
-    if isinstance(placed[0][0], ReleasedRows):
+    if placed[0][0].released:
         return listed
     turned: Mapping[Kind, Kind] = {"left": "right", "right": "left"}
-    if isinstance(placed[1][0], ReleasedRows):
+    if placed[1][0].released:
         place, kind, join = listed[1]
         return [(place, "inner", None), (0, turned.get(kind, kind), join), *listed[2:]]
-    lead = next(place for place, (standing, _, _) in enumerate(placed) if isinstance(standing, ReleasedRows))
+    lead = next(place for place, (standing, _, _) in enumerate(placed) if standing.released)
     if any(kind != "inner" for kind in kinds) or any(join is not None and part(join, "on") for _, _, join in placed):
         raise Unsupported(_FIRST)
     return [(lead, "inner", None), *((place, "inner", None) for place, _, _ in listed if place != lead)]
