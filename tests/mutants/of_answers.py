@@ -512,6 +512,11 @@ MUTANTS: list[Mutant] = [
         ("not several or any(one is not None for one in several)", "any(one is not None for one in several)"),
     ),
     *of(
+        "results.released_tables:_renamed",
+        "unit/test_several_releases.py::test_a_number_that_noise_kept_out_is_not_said_to_be_none",
+        ("not own or any(one is not None for one in own)", "any(one is not None for one in own)"),
+    ),
+    *of(
         "results.postprocess:run_step",
         "unit/test_released_rows.py::test_rows_are_those_of_a_database",
         ("{**made_here, **columns}", "{**columns, **made_here}"),
