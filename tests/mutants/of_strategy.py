@@ -187,8 +187,12 @@ MUTANTS: list[Mutant] = [
     *of(
         "results.released_counts:Marginals.difference",
         ORDERED,
-        ("self.measure.shift or inner[0] > inner[1]", "False"),
         ("min(max(float(found.plain[0]), low), high)", "float(found.plain[0])"),
+    ),
+    *of(
+        "results.released_counts:ReleasedCounts._whole_difference",
+        ORDERED,
+        ("self.measure.shift or inner[0] > inner[1]", "False"),
     ),
     *of(
         "strategy.centred_bases:_basis",
