@@ -31,7 +31,8 @@ MUTANTS: list[Mutant] = [
     *of(
         "core.given:_test",
         "laws/test_complete_values.py",
-        ("type(value) in leaves and _plain(value)", "isinstance(value, tuple(leaves))"),
+        ("lambda value: type(value) in leaves", "lambda value: isinstance(value, tuple(leaves))"),
+        ("type(value) in leaves and _plain(value)", "type(value) in leaves"),
     ),
     *of(
         "core.given:_several.holds",

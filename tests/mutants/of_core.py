@@ -40,7 +40,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "core.numbers:float_up",
         "unit/core/test_rounding.py",
-        ("nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)", "nearest"),
+        ("nearest if reached else math.nextafter(nearest, math.inf)", "nearest"),
     ),
     *of(
         "core.numbers:_root",

@@ -61,6 +61,8 @@ def _tests(kind: Any) -> tuple[tuple[str, _Test, str], ...]:
 def _test(hint: Any) -> _Test:
     """Return what decides whether a value is of a type."""
     leaves = _leaves(hint)
+    if leaves is not None and datetime.datetime not in leaves:
+        return lambda value: type(value) in leaves
     if leaves is not None:
         return lambda value: type(value) in leaves and _plain(value)
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)

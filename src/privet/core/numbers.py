@@ -179,6 +179,8 @@ _NOT_NUMBERS = frozenset({"bool", "bool_", "timedelta64", "datetime64"})
 
 
 def _exact(value: object) -> Fraction | None:
+    if type(value) is Fraction:
+        return value
     if _foreign(value):
         return None
     match value:
@@ -242,7 +244,9 @@ def float_up(exact: Fraction | float) -> float:
         nearest = float(exact)
     except OverflowError:
         return math.inf if exact > 0 else -_LARGEST
-    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
+    numerator, denominator = nearest.as_integer_ratio()
+    reached = numerator * exact.denominator >= exact.numerator * denominator
+    return nearest if reached else math.nextafter(nearest, math.inf)
 
 
 def float_down(exact: Fraction | float) -> float:

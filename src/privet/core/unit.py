@@ -355,6 +355,8 @@ class Sensitivity:
     def of_group(self, size: int) -> Sensitivity:
         """Return the sensitivity towards that many units changing together: a chain of this many neighbours."""
         k = whole(size, "size", least=1, most=_MOST_UNITS)
+        if k == 1:
+            return self
         return Sensitivity(neighbors=self.neighbors, l1=self.l1 * k, l2_squared=self.l2_squared * k * k)
 
     @classmethod

@@ -289,7 +289,7 @@ class Gaussian(AdditiveNoise):
             sensitivity_squared=self.sensitivity_squared, sigma_squared=self.sigma_squared, blur=self.blur
         )
 
-    @property
+    @cached_property
     def sigma(self) -> float:
         """The scale of the noise, rounded up."""
         return float_up(sqrt_up(self.sigma_squared))

@@ -118,12 +118,10 @@ class NoiseLaw(ABC):
         with _context(3 * len(str(int(self._size)))):
             return float(self._moments()[0] * _decimal(self.step))
 
-    @cached_property
+    @property
     def variance(self) -> float:
         """The variance."""
-        with _context(3 * len(str(int(self._size)))):
-            mean, square = self._moments()
-            return float((square - mean * mean) * _decimal(self.step) ** 2)
+        return _variance(self)
 
     @property
     def deviation(self) -> float:
@@ -437,6 +435,14 @@ class AdditiveNoise(Mechanism):
     def variance(self) -> float:
         """The variance of the noise."""
         return self._own.variance
+
+
+@lru_cache(maxsize=256)
+def _variance(law: NoiseLaw) -> float:
+    """Return the variance of a law, which many plans of one account ask for."""
+    with _context(3 * len(str(int(law._size)))):
+        mean, square = law._moments()
+        return float((square - mean * mean) * _decimal(law.step) ** 2)
 
 
 def _finer(finer: int) -> int:

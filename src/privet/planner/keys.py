@@ -173,7 +173,8 @@ def discovered(scan: Scan, choice: Choice, *, most: int, delta: Fraction) -> tup
     Guarantee: chosen from declared facts, and from nothing else.
     """
     shared = replace(scan, discovery=Discovery(most, choice.order, SHIFT))
-    threshold = _threshold(shared, choice.mechanism(key_sensitivity(shared)), delta)
+    sensitivity = key_sensitivity(shared)
+    threshold = _threshold(shared, sensitivity, choice.mechanism(sensitivity), delta)
     if choice.family == "laplace":
         rule = _rule(scan, choice.share, most, delta)
         if rule is not None and people_needed(rule, most) <= people_needed(threshold, most):
@@ -204,8 +205,9 @@ def other_way(scan: Scan, chosen: KeyRelease | KeyRule) -> KeyRelease | KeyRule 
     if isinstance(chosen, KeyRule):
         shared = replace(scan, discovery=Discovery(discovery.most, 1, SHIFT))
         epsilon = Fraction(chosen.mechanism.event.pure())
-        noise = Laplace(sensitivity=key_sensitivity(shared), epsilon=epsilon)
-        return _threshold(shared, noise, chosen.mechanism.event.slack())
+        sensitivity = key_sensitivity(shared)
+        noise = Laplace(sensitivity=sensitivity, epsilon=epsilon)
+        return _threshold(shared, sensitivity, noise, chosen.mechanism.event.slack())
     if chosen.mechanism.family != "laplace":
         return None
     return _rule(scan, Fraction(chosen.mechanism.event.pure()), discovery.most, chosen.delta)
@@ -220,8 +222,8 @@ def threshold_of(noise: Noise, scan: Scan, delta: Fraction) -> int:
     return threshold_for(noise, order=discovery.order, delta=delta, **shared)
 
 
-def _threshold(scan: Scan, noise: Noise, delta: Fraction) -> KeyRelease:
-    return KeyRelease(key_sensitivity(scan), noise, threshold_of(noise, scan, delta), delta, SHIFT)
+def _threshold(scan: Scan, sensitivity: Sensitivity, noise: Noise, delta: Fraction) -> KeyRelease:
+    return KeyRelease(sensitivity, noise, threshold_of(noise, scan, delta), delta, SHIFT)
 
 
 def _rule(scan: Scan, epsilon: Fraction, most: int, delta: Fraction) -> KeyRule | None:

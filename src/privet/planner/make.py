@@ -211,10 +211,10 @@ class PlanDraft:
         finding = self.discovers + sum(key.values is None for key in self.options)
         return replace(self.spend, keys=self.spend.keys / max(1, finding))
 
-    def scan(self, sums: tuple[Sum, ...], bounding: Bounding) -> Scan:
+    def scan(self, sums: tuple[Sum, ...], bounding: Bounding, *, distinct: bool = False) -> Scan:
         """Return a scan of the groups that are asked for."""
-        query = self.query
-        return Scan(query.table, self.schema, query.where, self.keys, sums, bounding, cells=self.cells)
+        table, where = self.query.table, self.query.where
+        return Scan(table, self.schema, where, self.keys, sums, bounding, distinct=distinct, cells=self.cells)
 
     def bounding(self, *, order: Literal[1, 2], distinct: bool = False, grouped: bool | None = None) -> Bounding:
         """Return how what a unit gives is bounded."""
@@ -473,7 +473,7 @@ def _add_sizes(draft: PlanDraft) -> PlanDraft:
             # what is lost of rows is told by their number, and not by a norm of order 2
             order: Literal[1, 2] = 1 if chosen and draft.covers == "bounding" else choice.order
             bounding = draft.bounding(order=order, distinct=people)
-            one = _summed(draft, replace(draft.scan(sums, bounding), distinct=people), summing, find=False)
+            one = _summed(draft, draft.scan(sums, bounding, distinct=people), summing, find=False)
             passes += [size_pass(one, sizing, chosen=chosen, cells=cells), one]
         found.append(tuple(passes))
     return draft.but(noisy=tuple(found))
@@ -619,7 +619,7 @@ def private_schema(relation: Relation, tables: Mapping[str, Schema], known: Sche
 
 def _sums_pass(draft: PlanDraft, sums: tuple[Sum, ...], people: bool, choice: Choice, *, find: bool) -> Pass:
     bounding = draft.bounding(order=choice.order, distinct=people)
-    return _summed(draft, replace(draft.scan(sums, bounding), distinct=people), choice, find=find)
+    return _summed(draft, draft.scan(sums, bounding, distinct=people), choice, find=find)
 
 
 def _first_pass(draft: PlanDraft, choice: Choice) -> Pass:

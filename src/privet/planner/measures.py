@@ -139,7 +139,8 @@ class Measure:
         """Return what was released in grid units, one number for each group."""
         import numpy as np
 
-        return np.array([noisy / 2**self.shift for noisy in released], dtype=np.float64)
+        worth = 2**self.shift
+        return np.array([noisy / worth for noisy in released], dtype=np.float64)
 
     def verify(self, scan: Scan) -> None:
         """Raise unless the noise is for the sensitivity that a scan implies."""

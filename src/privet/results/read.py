@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -315,15 +316,18 @@ def outside_notes(series: Sequence[Series]) -> tuple[str, ...]:
 
     To cut the number off as well would bias it, and with it every sum of such numbers.
     """
-    outside = [
-        one.name
-        for one in series
-        for value, low, high in zip(one.values, one.low or (), one.high or (), strict=False)
-        if isinstance(value, (int, float)) and (value < low or value > high)
-    ]
+    outside = [column.name for column in series if _beyond(column.values, column.low or (), column.high or ())]
     names = ", ".join(dict.fromkeys(outside))
     kept = "noise moved values beyond what is possible; they are not clamped, so that their sums stay unbiased."
     return (f"{names}: {kept}",) if outside else ()
+
+
+def _beyond(values: Sequence[Any], lows: Sequence[float], highs: Sequence[float]) -> bool:
+    """Return whether a number lies outside its interval; of numbers alone, without a step of Python for each."""
+    if set(map(type, values)) <= {int, float}:
+        return any(map(operator.lt, values, lows)) or any(map(operator.gt, values, highs))
+    bars = [bar for bar in zip(values, lows, highs, strict=False) if isinstance(bar[0], (int, float))]
+    return any(value < low or value > high for value, low, high in bars)
 
 
 def as_asked(released: Released, plan: Plan) -> Released:

@@ -323,5 +323,5 @@ def test_counts_are_one_for_each_place(counts: Any) -> None:
 
 
 def test_probabilities_of_a_fine_grid_are_not_listed() -> None:
-    with pytest.raises(RequestError, match="give a step"):
+    with pytest.raises(RequestError, match="pass a step"):
         Quantile(q=0.5, low=0, high=10, epsilon=1).probabilities([1, 2])

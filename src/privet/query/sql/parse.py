@@ -174,7 +174,7 @@ def split_wish(tokens: Sequence[Node]) -> tuple[list[Node], Wish]:
             found[word] = _read(str(kept[-1].text), _FORM)
             del kept[-2:]
     for index, token in enumerate(kept):
-        if any(_is_clause(kept, index, word) for word in _WORDS):
+        if _is_clause(kept, index, *_WORDS):
             raise ParseError(_FORM, line=token.line, column=token.col)
     if "CONFIDENCE" in found and "WITHIN" not in found:
         raise ParseError(f"CONFIDENCE stands after WITHIN; {_FORM}")
@@ -202,8 +202,9 @@ def _without_options(tokens: Sequence[Node]) -> tuple[list[Node], dict[str, str]
     depth, found, inside = 0, None, 0
     for index, token in enumerate(tokens):
         depth += {"L_PAREN": 1, "R_PAREN": -1}.get(token.token_type.name, 0)
-        starts = index > 1 and (_name(tokens, index - 2), _name(tokens, index - 1)) == ("SELECT", "WITH")
-        if not starts or not any(_is_word(token, word) for word in _CLAUSES):
+        if index < 2 or not _is_word(token, *_CLAUSES):
+            continue
+        if (_name(tokens, index - 2), _name(tokens, index - 1)) != ("SELECT", "WITH"):
             continue
         if found is not None:
             raise Unsupported(_ONE_CLAUSE)
@@ -252,13 +253,13 @@ def _expect(tokens: Sequence[Node], place: int, *names: str) -> None:
         raise ParseError(f"write options as {_OPTIONS}", line=near.line, column=near.col)
 
 
-def _is_clause(tokens: Sequence[Node], index: int, word: str) -> bool:
+def _is_clause(tokens: Sequence[Node], index: int, *words: str) -> bool:
     """Return whether a word and a constant stand here, which is SQL nowhere else: a name needs a sign after it."""
-    return _is_word(tokens[index], word) and _name(tokens, index + 1) in {"NUMBER", "STRING"}
+    return _is_word(tokens[index], *words) and _name(tokens, index + 1) in {"NUMBER", "STRING"}
 
 
-def _is_word(token: Node, word: str) -> bool:
-    return token.token_type.name not in {"STRING", "IDENTIFIER"} and str(token.text).upper() == word
+def _is_word(token: Node, *words: str) -> bool:
+    return str(token.text).upper() in words and token.token_type.name not in {"STRING", "IDENTIFIER"}
 
 
 def _read(text: str, form: str) -> Fraction:

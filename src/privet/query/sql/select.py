@@ -108,6 +108,8 @@ def read_query(
 
 def _reads_public(tree: Node, tables: Mapping[str, Schema], views: Mapping[str, Standing]) -> bool:
     """Whether a question reads public tables alone, whatever it asks of them."""
+    if not any(map(is_public, tables.values())) and not views:
+        return False
     ctes = {part(part(node, "alias"), "this").name.casefold() for node in tree.walk() if node.key == "cte"}
     read: list[Schema] = []
     for node in tree.walk():
