@@ -206,8 +206,8 @@ def test_a_faulty_row_is_told(cells: str, told: list[str]) -> None:
         ),
         (
             "`privet.mechanisms:Laplace`",
-            f"{SECTION}, [Not here yet](worked-examples/1-foundations.md#not-here-yet)",
-            ["checks nothing: worked-examples/1-foundations.md#not-here-yet"],
+            f"{SECTION}, [Not here yet](worked-examples/5-statistics.md#not-here-yet)",
+            ["checks nothing: worked-examples/5-statistics.md#not-here-yet"],
         ),
     ],
 )
