@@ -203,7 +203,7 @@ MUTANTS: list[Mutant] = [
         "planner.batch:_best",
         "adversarial/test_batches.py",
         ("weight * measures_of(plan)", "measures_of(plan)"),
-        ("spend.keys / max(1, sum(any(one.keys for one in plan.passes) for plan in alone))", "spend.keys"),
+        ("spend.keys / max(1, sum(any(pass_.keys for pass_ in plan.passes) for plan in alone))", "spend.keys"),
     ),
     *of(
         "planner.batch:Batch.event",

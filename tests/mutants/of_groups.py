@@ -18,14 +18,14 @@ MUTANTS: list[Mutant] = [
         "planner.allowed:_allowed",
         _LAW,
         ("hidden or all(_is_product(factor) for factor in factors)", "True"),
-        ("several[0] if len(several) == 1 else _either(several, public)", "several[0]"),
+        ("by_way[0] if len(by_way) == 1 else _either(by_way, public)", "by_way[0]"),
     ),
     *of(
         "planner.allowed:_Groups._compared",
         _LAW,
         (
-            'one.function not in {"equal", "not_equal", "in"} or len(others) < len(one.arguments) - 1',
-            "len(others) < len(one.arguments) - 1",
+            'expression.function not in {"equal", "not_equal", "in"} or len(others) < len(expression.arguments) - 1',
+            "len(others) < len(expression.arguments) - 1",
         ),
     ),
     *of(
@@ -78,7 +78,10 @@ MUTANTS: list[Mutant] = [
     *of(
         "planner.allowed:_Tracer._made",
         _LAW,
-        ("None if _may_be_clamped(one, facts[name], source) else _over(one, way.columns)", "_over(one, way.columns)"),
+        (
+            "None if _may_be_clamped(expression, facts[name], source) else _over(expression, way.columns)",
+            "_over(expression, way.columns)",
+        ),
     ),
     *of(
         "planner.allowed:_Tracer._joined",
@@ -158,8 +161,8 @@ MUTANTS: list[Mutant] = [
     *of(
         "planner.allowed:_held",
         "laws/test_groups_allowed.py",
-        ("len(found) > MOST_KEYS", "False"),
-        ("tuple(sorted(found - {None}))", "tuple(sorted(found - {None}))[1:]"),
+        ("len(values) > MOST_KEYS", "False"),
+        ("tuple(sorted(values - {None}))", "tuple(sorted(values - {None}))[1:]"),
     ),
     *of(
         "planner.make:_group",

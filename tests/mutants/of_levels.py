@@ -70,7 +70,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "planner.batch:Batch.releases",
         f"{FORMS} {LAWS}",
-        ("parts_of(one)", "parts_of(one)[:1]"),
+        ("parts_of(plan)", "parts_of(plan)[:1]"),
     ),
     *of(
         "planner.batch:_planned",

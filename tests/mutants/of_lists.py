@@ -38,8 +38,8 @@ MUTANTS: list[Mutant] = [
         "planner.batch:_with_shared_counts",
         SHARED,
         (
-            'tuple(dict.fromkeys(replace(one, name="") for part in several for one in part.readings))',
-            'tuple(dict.fromkeys(replace(one, name="") for one in several[0].readings))',
+            'tuple(dict.fromkeys(replace(reading, name="") for part in group for reading in part.readings))',
+            'tuple(dict.fromkeys(replace(reading, name="") for reading in group[0].readings))',
         ),
     ),
     *of("planner.plan:_unshared", SHARED, ("plan.unshared", "None")),

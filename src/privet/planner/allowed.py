@@ -1,9 +1,9 @@
 """Which of the declared groups a question can have rows in: its conditions, and public tables, rule out the others.
 
 Nothing here looks at private data. Conditions are evaluated over the public values of columns, by the engine's own SQL
-on a connection without private tables; a column without public values may hold anything. For this a relation is traced
-over the columns of the tables that it is made of: what its columns are there, and what holds of each row. What cannot
-be followed, such as a count of a person's rows or the far side of a left join, stands for itself.
+on a connection without private tables; a column without public values may have any value. For this a relation is traced
+over the columns of the tables that it is made of: its columns there, and the conditions on each row. Columns that
+cannot be followed, such as a count of a person's rows or the far side of a left join, stand for themselves.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _SIDES = {"less": (False, True), "less_equal": (False, True), "greater": (True, 
 """Whether a comparison bounds a column from below, and from above."""
 
 MOST_TRIED = 2_000_000
-"""The most combinations of values that are evaluated; columns beyond this limit may hold anything."""
+"""The most combinations of values that are evaluated; columns beyond this limit may have any value."""
 
 _KEPT = 64
 
@@ -110,24 +110,24 @@ class _Tracer:
             case str():
                 return [self._stored(relation)]
             case Derive():
-                found = []
+                ways = []
                 for way in self.of(relation.source):
                     kept = self.kept(way, relation.where)
-                    found.append(Way(self._made(relation, relation.columns, way), kept.conditions, kept.public))
-                return found
+                    ways.append(Way(self._made(relation, relation.columns, way), kept.conditions, kept.public))
+                return ways
             case Join(kind="inner"):
                 return self._joined(relation)
             case Join():
                 names = [name for name, _ in relation.names]
                 return [self._with_unknown(way, relation, names) for way in self.of(relation.left)]
             case GroupWithin():
-                names = [one.name for one in relation.aggregates]
-                found = []
+                names = [aggregate.name for aggregate in relation.aggregates]
+                ways = []
                 for way in self.of(relation.source):
                     kept = self.kept(way, relation.where)
                     made = Way(self._made(relation, relation.keys, way), kept.conditions, kept.public)
-                    found.append(self._with_unknown(made, relation, names))
-                return found
+                    ways.append(self._with_unknown(made, relation, names))
+                return ways
             case Rank():
                 return [self._with_unknown(way, relation, [relation.name]) for way in self.of(relation.source)]
             case Union():
@@ -135,11 +135,11 @@ class _Tracer:
 
     def kept(self, way: Way, where: Expression | None) -> Way:
         """Return a way with one more condition; one that grows too large is left out."""
-        found = list(way.conditions)
-        for one in conjuncts(where):
-            over = _over(one, way.columns)
-            found += [] if over is None else [*conjuncts(over)]
-        return Way(way.columns, tuple(found), way.public)
+        conditions = list(way.conditions)
+        for condition in conjuncts(where):
+            over = _over(condition, way.columns)
+            conditions += [] if over is None else [*conjuncts(over)]
+        return Way(way.columns, tuple(conditions), way.public)
 
     def _stored(self, name: str) -> Way:
         schema = self.tables[name]
@@ -148,35 +148,35 @@ class _Tracer:
         return Way(columns, (), (PublicRow(name, called),) if is_public(schema) else ())
 
     def _joined(self, join: Join) -> list[Way]:
-        found = []
+        ways = []
         for left, right in product(self.of(join.left), self.of(join.right)):
             theirs = {name: right.columns[column] for name, column in join.names}
             both = Way({**left.columns, **theirs}, (*left.conditions, *right.conditions), (*left.public, *right.public))
-            found.append(self.kept(both, join.on))
-        return found if len(found) <= MOST_WAYS else self._opaque(join)
+            ways.append(self.kept(both, join.on))
+        return ways if len(ways) <= MOST_WAYS else self._opaque(join)
 
     def _united(self, relation: Union) -> list[Way]:
         made = schema_of(relation, self.tables).columns
-        found = []
+        ways = []
         for source in relation.sources:
             kinds = [column.kind for column in schema_of(source, self.tables).columns.values()]
             for way in self.of(source):
                 columns: dict[str, Expression] = {}
                 for (name, facts), own, kind in zip(made.items(), way.columns.values(), kinds, strict=True):
                     columns[name] = own if kind == facts.kind else ColumnRef(self._variable(facts))
-                found.append(Way(columns, way.conditions, way.public))
-        return found if len(found) <= MOST_WAYS else self._opaque(relation)
+                ways.append(Way(columns, way.conditions, way.public))
+        return ways if len(ways) <= MOST_WAYS else self._opaque(relation)
 
     def _opaque(self, relation: Relation) -> list[Way]:
-        """Return a relation of whose rows no more is known than the facts of their columns."""
+        """Return a relation of which only the facts of its columns are known."""
         facts = schema_of(relation, self.tables).columns
         return [Way({name: ColumnRef(self._variable(column)) for name, column in facts.items()})]
 
     def _made(self, relation: Derive | GroupWithin, columns: tuple[tuple[str, Expression], ...], way: Way) -> Columns:
         facts, source = schema_of(relation, self.tables).columns, schema_of(relation.source, self.tables).columns
         made: dict[str, Expression] = {}
-        for name, one in columns:
-            over = None if _may_be_clamped(one, facts[name], source) else _over(one, way.columns)
+        for name, expression in columns:
+            over = None if _may_be_clamped(expression, facts[name], source) else _over(expression, way.columns)
             made[name] = over or ColumnRef(self._variable(facts[name]))
         return made
 
@@ -191,14 +191,14 @@ class _Tracer:
         return name
 
 
-def _may_be_clamped(one: Expression, facts: Facts, source: Mapping[str, Facts]) -> bool:
-    """Return whether an engine that holds a computed column to its facts may change a value.
+def _may_be_clamped(expression: Expression, facts: Facts, source: Mapping[str, Facts]) -> bool:
+    """Return whether an engine that clamps a computed column to its facts may change a value.
 
     The ends of numbers are what people would write, 0.3 for 3 * 0.1, which is more in doubles.
     """
-    if one.column is not None or facts.kind != "number" or facts.low is None or facts.high is None:
+    if expression.column is not None or facts.kind != "number" or facts.low is None or facts.high is None:
         return False
-    low, high = typed(one, source).doubles
+    low, high = typed(expression, source).doubles
     return low is None or high is None or low < float(facts.low) or high > float(facts.high)  # type: ignore[arg-type]
 
 
@@ -216,41 +216,41 @@ def narrowed(facts: Mapping[str, Facts], conditions: Iterable[Expression]) -> di
 
     Guarantee: where each condition is true, the value of a column within its facts is within what is returned.
     """
-    found = dict(facts)
-    for one in conditions:
-        name = one.arguments[0].column if one.arguments else None
+    narrower = dict(facts)
+    for condition in conditions:
+        name = condition.arguments[0].column if condition.arguments else None
         if name is None:
             continue
-        ends = _ends(one, found[name])
+        ends = _ends(condition, narrower[name])
         if ends is None:
             continue
         low, high = ends
-        known = found[name]
+        known = narrower[name]
         bottom, top = max(known.low, low), min(known.high, high)
         if known.kind == "integer":
             bottom, top = Fraction(math.ceil(bottom)), Fraction(math.floor(top))
         if bottom <= top:
-            found[name] = replace(known, low=bottom, high=top)
-    return found
+            narrower[name] = replace(known, low=bottom, high=top)
+    return narrower
 
 
-def _ends(one: Expression, facts: Facts) -> tuple[Any, Any] | None:
-    """Return between which values of a bounded column a condition can be true; None where it does not say."""
+def _ends(condition: Expression, facts: Facts) -> tuple[Any, Any] | None:
+    """Return between which values of a bounded column a condition can be true; None where it sets no bounds."""
     if facts.low is None or facts.high is None or facts.values is not None:
         return None
-    constants = [part.constant for part in one.arguments[1:] if part.is_constant]
-    if len(constants) != len(one.arguments) - 1 or not constants:
+    constants = [part.constant for part in condition.arguments[1:] if part.is_constant]
+    if len(constants) != len(condition.arguments) - 1 or not constants:
         return None
     values = [_as(facts, value) for value in constants]
     if any(value is None for value in values):
         return None
-    if one.function in {"equal", "in"}:
+    if condition.function in {"equal", "in"}:
         return min(values), max(values)
-    if one.function not in _SIDES:
+    if condition.function not in _SIDES:
         return None
-    below, above = _SIDES[one.function]
+    below, above = _SIDES[condition.function]
     (value,) = values
-    if one.function in {"less", "greater"}:
+    if condition.function in {"less", "greater"}:
         value = _beyond(facts, value, up=below)
     return (value if below else facts.low), (value if above else facts.high)
 
@@ -300,7 +300,7 @@ def allowed_groups(
 ) -> Groups:
     """Return public keys with the values that rows can have, and their combinations where not all are possible.
 
-    Where nothing is declared about a column of a public table, its values are those that it holds, if `held`.
+    Where nothing is declared about a column of a public table, its values are those stored in it, if `held`.
 
     Guarantee: decided by the question, declared facts and public tables. A group is left out only if no row that meets
     the conditions of the question has its values, as long as what is stored keeps to the kinds that are declared. Rows
@@ -313,15 +313,15 @@ def allowed_groups(
     with _FINDING:
         known = _FOUND.get(asked)
     # an id may be another schema's by now: those of a closed session are not kept alive here
-    if known is not None and all(one() is schema for one, schema in zip(known[0], schemas, strict=True)):
+    if known is not None and all(ref() is schema for ref, schema in zip(known[0], schemas, strict=True)):
         return known[1]
-    found = _allowed(keys, traced(relation, where, tables), tables, held=held)
+    groups = _allowed(keys, traced(relation, where, tables), tables, held=held)
     with _FINDING:
-        _FOUND[asked] = tuple(map(weakref.ref, schemas)), found
+        _FOUND[asked] = tuple(map(weakref.ref, schemas)), groups
         _FOUND.move_to_end(asked)
         while len(_FOUND) > _KEPT:
             _FOUND.popitem(last=False)
-    return found
+    return groups
 
 
 _FOUND: OrderedDict[Any, tuple[tuple[weakref.ref[Schema], ...], Groups]] = OrderedDict()
@@ -335,22 +335,22 @@ def _allowed(keys: tuple[GroupKey, ...], rows: Traced, tables: Mapping[str, Sche
     if not places or (hidden and all(key.other is None for key in keys)):
         return keys, None  # groups that are found have rows
     public = [keys[place] for place in places]
-    several = [_Groups(public, way, rows.facts, tables).factors() for way in rows.ways]
-    several = [factors for factors in several if all(values for _, values in factors)]
-    if not several:
+    by_way = [_Groups(public, way, rows.facts, tables).factors() for way in rows.ways]
+    by_way = [factors for factors in by_way if all(values for _, values in factors)]
+    if not by_way:
         raise RequestError(
             "the conditions of this question rule out every group, by the values that are declared and those of public "
             "tables; nothing would be counted: check what it compares"
         )
-    factors = several[0] if len(several) == 1 else _either(several, public)
-    found = list(keys)
+    factors = by_way[0] if len(by_way) == 1 else _either(by_way, public)
+    result = list(keys)
     for places_of, values in factors:
         for index, place in enumerate(places_of):
             kept = {value[index] for value in values}
             key = public[place]
-            left = tuple(one for one in key.values or () if one in kept)
-            found[places[place]] = key if left == key.values else replace(key, values=left, nullable=None in left)
-    made = tuple(found)
+            left = tuple(value for value in key.values or () if value in kept)
+            result[places[place]] = key if left == key.values else replace(key, values=left, nullable=None in left)
+    made = tuple(result)
     if hidden or all(_is_product(factor) for factor in factors):
         return made, None
     count = math.prod(len(values) for _, values in factors)
@@ -364,14 +364,14 @@ def _is_product(factor: Factor) -> bool:
     return len(values) == math.prod(len({value[index] for value in values}) for index in range(len(places)))
 
 
-def _either(several: Sequence[Sequence[Factor]], keys: Sequence[GroupKey]) -> list[Factor]:
+def _either(by_way: Sequence[Sequence[Factor]], keys: Sequence[GroupKey]) -> list[Factor]:
     """Return the groups of rows that come about in several ways: of any of them."""
-    sizes = [math.prod(len(values) for _, values in factors) for factors in several]
+    sizes = [math.prod(len(values) for _, values in factors) for factors in by_way]
     every = tuple(range(len(keys)))
     if sum(sizes) <= MOST_KEYS:
-        return [(every, frozenset(cell for factors in several for cell in _combined(factors)))]
+        return [(every, frozenset(cell for factors in by_way for cell in _combined(factors)))]
     alone: list[set[tuple[Key, ...]]] = [set() for _ in keys]
-    for factors in several:
+    for factors in by_way:
         for places, values in factors:
             for index, place in enumerate(places):
                 alone[place] |= {(value[index],) for value in values}
@@ -379,7 +379,7 @@ def _either(several: Sequence[Sequence[Factor]], keys: Sequence[GroupKey]) -> li
 
 
 def _combined(factors: Sequence[Factor]) -> Iterator[tuple[Key, ...]]:
-    places = [place for several, _ in factors for place in several]
+    places = [place for own, _ in factors for place in own]
     order = sorted(range(len(places)), key=lambda index: places[index])
     for parts in product(*(values for _, values in factors)):
         flat = [value for part in parts for value in part]
@@ -396,7 +396,7 @@ def _in_order(factors: Sequence[Factor], keys: Sequence[GroupKey]) -> Cells:
 def _bounded(key: GroupKey, rows: Traced, tables: Mapping[str, Schema]) -> GroupKey:
     """Return a key with the values that are left once the bounds of its columns are narrowed by plain conditions.
 
-    A column of a public table about which nothing is declared has the values that it holds there.
+    A column of a public table about which nothing is declared has the values stored there.
     """
     if key.other is not None:
         return key
@@ -418,17 +418,19 @@ def _bounded(key: GroupKey, rows: Traced, tables: Mapping[str, Schema]) -> Group
 
 
 def _held(over: Expression, way: Way, tables: Mapping[str, Schema]) -> tuple[Key, ...] | None:
-    """Return the values of a column of a public table, as they are held there; None for others, and of too many."""
+    """Return the values of a column of a public table, as stored there; None for others, and of too many."""
     for row in way.public:
         names = list(row.columns.values())
         contents = tables[row.table].contents if row.table in tables else None
         if over.column not in names or contents is None or contents.rows is None:
             continue
         place = names.index(over.column)
-        found = {one[place] for one in contents.rows}
-        if len(found) > MOST_KEYS or not all(isinstance(value, str | int | datetime.date) for value in found - {None}):
+        values = {stored[place] for stored in contents.rows}
+        if len(values) > MOST_KEYS or not all(
+            isinstance(value, str | int | datetime.date) for value in values - {None}
+        ):
             return None
-        return tuple(sorted(found - {None}))
+        return tuple(sorted(values - {None}))
     return None
 
 
@@ -483,17 +485,17 @@ class _Groups:
         for place, over in enumerate(self.over):
             if not mentions(over) <= known:
                 self._as_column(place, over)
-        found: list[Factor] = []
+        factors: list[Factor] = []
         left = list(range(len(self.keys)))
         for names, conditions in self._parts():
             places = tuple(place for place in left if mentions(self.over[place]) <= names)
             left = [place for place in left if place not in places]
             public = any(node.table for node in self.nodes if node.names & names)
             if conditions or (public and places):
-                found += self._possible(places, names, conditions)
+                factors += self._possible(places, names, conditions)
             else:  # nothing is asked of these keys, which may stand together in any way
-                found += [((place,), _alone(self.keys[place])) for place in places]
-        return [factor for factor in found if factor[0] or not factor[1]]
+                factors += [((place,), _alone(self.keys[place])) for place in places]
+        return [factor for factor in factors if factor[0] or not factor[1]]
 
     def _read_public(self, used: frozenset[str]) -> None:
         for row in self.way.public:
@@ -503,7 +505,7 @@ class _Groups:
             if rows is None or not names:
                 continue
             at = [list(row.columns.values()).index(name) for name in names]
-            listed = tuple(dict.fromkeys(tuple(one[place] for place in at) for one in rows))
+            listed = tuple(dict.fromkeys(tuple(stored[place] for place in at) for stored in rows))
             self.nodes.append(_Node(Domain(tuple(names), listed), table=True))
 
     def _values(self, name: str) -> tuple[Key, ...] | None:
@@ -529,24 +531,24 @@ class _Groups:
         Any two values that are equal to none of those make the same conditions true.
         """
         compared: set[Key] = set()
-        for one in (*self.conditions, *self.over):
-            if not self._compared(one, name, kind, compared):
+        for expression in (*self.conditions, *self.over):
+            if not self._compared(expression, name, kind, compared):
                 return None
         if kind == "text":
             return (*sorted(compared, key=str), "".join(map(str, compared)) + "?", None)
         rest = next(value for value in count() if value not in compared)
         return (*sorted(compared, key=int), rest, None)  # type: ignore[arg-type]
 
-    def _compared(self, one: Expression, name: str, kind: Kind, compared: set[Key]) -> bool:
+    def _compared(self, expression: Expression, name: str, kind: Kind, compared: set[Key]) -> bool:
         """Return whether a column is compared with listed values for equality only, and collect these."""
-        if not one.function:
-            return one.column != name
-        if ColumnRef(name) not in one.arguments:
-            return all(self._compared(part, name, kind, compared) for part in one.arguments)
-        others = [part for part in one.arguments if part != ColumnRef(name)]
-        if one.function == "is_null":
+        if not expression.function:
+            return expression.column != name
+        if ColumnRef(name) not in expression.arguments:
+            return all(self._compared(part, name, kind, compared) for part in expression.arguments)
+        others = [part for part in expression.arguments if part != ColumnRef(name)]
+        if expression.function == "is_null":
             return True
-        if one.function not in {"equal", "not_equal", "in"} or len(others) < len(one.arguments) - 1:
+        if expression.function not in {"equal", "not_equal", "in"} or len(others) < len(expression.arguments) - 1:
             return False
         for other in others:
             values = self._listed(other, kind)
@@ -561,14 +563,14 @@ class _Groups:
             fits = type(other.constant) is (str if kind == "text" else int)
             return [other.constant] if fits else None  # type: ignore[list-item]
         name = other.column
-        node = next((one for one in self.nodes if name in one.names), None)
+        node = next((node for node in self.nodes if name in node.names), None)
         if name is None or node is None or self.facts[name].kind != kind:
             return None
         place = node.domain.columns.index(name)
         return [row[place] for row in node.domain.rows if row[place] is not None]
 
     def _as_column(self, place: int, over: Expression) -> None:
-        """Take a key for a column of its own, of which its public values are known; what it is made of is not."""
+        """Treat a key as a column of its own, with its public values; the columns that it is made of stay unknown."""
         name = f"key {place}"
         kind = typed(over, self.facts).kind
         if kind is None:
@@ -578,7 +580,8 @@ class _Groups:
         self.nodes.append(_Node(Domain((name,), tuple((value,) for value in values))))
         self.over[place] = ColumnRef(name)
         self.conditions = [
-            substitute(one, lambda part: ColumnRef(name) if part == over else None) for one in self.conditions
+            substitute(condition, lambda part: ColumnRef(name) if part == over else None)
+            for condition in self.conditions
         ]
 
     def _parts(self) -> list[tuple[frozenset[str], list[Expression]]]:
@@ -586,14 +589,14 @@ class _Groups:
         known = frozenset(name for node in self.nodes for name in node.names)
         ties = [
             *(node.names for node in self.nodes),
-            *(mentions(one) & known for one in (*self.conditions, *self.over)),
+            *(mentions(expression) & known for expression in (*self.conditions, *self.over)),
         ]
         parts: list[frozenset[str]] = []
         for tie in ties:
             together = frozenset(tie).union(*(part for part in parts if part & tie))
             parts = [part for part in parts if not part & tie] + ([together] if together else [])
-        found = [(part, [one for one in self.conditions if mentions(one) & part]) for part in parts]
-        return [*found, (frozenset(), [one for one in self.conditions if not mentions(one) & known])]
+        tied = [(part, [condition for condition in self.conditions if mentions(condition) & part]) for part in parts]
+        return [*tied, (frozenset(), [condition for condition in self.conditions if not mentions(condition) & known])]
 
     def _possible(self, places: tuple[int, ...], names: frozenset[str], conditions: list[Expression]) -> list[Factor]:
         nodes = [node for node in self.nodes if node.names & names]
@@ -616,15 +619,15 @@ class _Groups:
         return replace(node, domain=Domain(names, tuple(rows)))
 
     def _one_by_one(self, places: tuple[int, ...], conditions: list[Expression]) -> list[Factor]:
-        """Return what is possible of each key by itself, whatever the others are."""
-        found: list[Factor] = []
+        """Return what is possible of each key separately, whatever the others are."""
+        factors: list[Factor] = []
         for place in places:
             own = [node for node in self.nodes if node.names & mentions(self.over[place])]
             if _tried(own, conditions) <= MOST_TRIED:
-                found.append(((place,), self._evaluated((place,), own, conditions)))
+                factors.append(((place,), self._evaluated((place,), own, conditions)))
             else:
-                found.append(((place,), _alone(self.keys[place])))
-        return found
+                factors.append(((place,), _alone(self.keys[place])))
+        return factors
 
     def _evaluated(
         self, places: tuple[int, ...], nodes: Sequence[_Node], conditions: Sequence[Expression]
@@ -644,7 +647,7 @@ def _alone(key: GroupKey) -> frozenset[tuple[Key, ...]]:
 
 def _tried(nodes: Sequence[_Node], conditions: Iterable[Expression]) -> int:
     """Return about how many combinations are looked at: equal columns are found, and others all tried."""
-    pairs = [one.arguments for one in conditions if one.function == "equal"]
+    pairs = [condition.arguments for condition in conditions if condition.function == "equal"]
     left, taken, size = sorted(nodes, key=lambda node: node.size), frozenset[str](), 1
     while left:
         best, factor = left[0], left[0].size

@@ -1,8 +1,8 @@
 """Several questions in one plan: equal sums and keys are released once, and one spend is divided among them all.
 
 The division comes from public facts and from the weights that are asked for, and from nothing else. Where widths are
-asked for, each sum gets what its strictest width needs, once, since how wide it is depends on its own noise and on no
-other; the price is that of all of them.
+asked for, each sum gets as much as its strictest width requires, once, since its width depends on its own noise alone;
+the price covers all of them.
 """
 
 from __future__ import annotations
@@ -54,71 +54,71 @@ class Batch:
     gains: tuple[Gain, ...] = ()
     """Which questions share a release that each of them alone would not have, and what they gain by it."""
     before: Batch | None = field(default=None, compare=False, repr=False)
-    """The plans for each question by itself, as all were made before some shared releases."""
+    """The plans for each question alone, from before some shared releases."""
 
     def __post_init__(self) -> None:
         if type(self.plans) is not tuple or not all(
-            type(one) in (Plan, Levels, Combined, FromStrategy) for one in self.plans
+            type(plan) in (Plan, Levels, Combined, FromStrategy) for plan in self.plans
         ):
             raise BadParameter("plans", self.plans, "a tuple of plans")
 
     @cached_property
     def releases(self) -> tuple[Plan, ...]:
         """One plan for each different release, in an order of their own."""
-        found = {plan.digest: plan for one in self.plans for plan in parts_of(one)}
-        return tuple(found[digest] for digest in sorted(found))
+        releases = {part.digest: part for plan in self.plans for part in parts_of(plan)}
+        return tuple(releases[digest] for digest in sorted(releases))
 
     @cached_property
     def event(self) -> Composed:
-        """What the batch costs: the events of the very mechanisms that will draw, each release once."""
-        return Composed(tuple(event for plan in self.releases for one in plan.passes for event in one.events))
+        """The cost of the batch: the events of the mechanisms that will draw, each release once."""
+        return Composed(tuple(event for plan in self.releases for pass_ in plan.passes for event in pass_.events))
 
     @cached_property
     def digest(self) -> str:
-        """A fingerprint of everything that is released, in whatever order it was asked for."""
+        """A fingerprint of all releases, whatever order they were asked for in."""
         return _digest(plan.digest for plan in self.releases)
 
     def explain(self) -> str:
-        """Return the batch in plain words: each release, and what they cost together."""
+        """Return the batch in plain words: each release, and their joint cost."""
         price = ", ".join(f"{name} {value:.4g}" for name, value in self.cost().items())
-        told = [words for plan in self.plans if isinstance(plan, Several) for words in plan.words()]
-        named = [one for one in self.plans if isinstance(one, Levels)]
-        names = {part.digest: f"At {level}:\n" for one in named for level, part in levels_in(one)}
+        intro = [words for plan in self.plans if isinstance(plan, Several) for words in plan.words()]
+        named = [plan for plan in self.plans if isinstance(plan, Levels)]
+        names = {part.digest: f"At {level}:\n" for plan in named for level, part in levels_in(plan)}
         listed = [names.get(plan.digest, "") + explain(replace(plan, target=None)) for plan in self.releases]
-        gained = [one.words() for one in self.gains]
-        return "\n\n".join([*gained, *told, *listed, *self._aims(), f"All together: costs {price}."])
+        gained = [gain.words() for gain in self.gains]
+        return "\n\n".join([*gained, *intro, *listed, *self._aims(), f"All together: costs {price}."])
 
     def _aims(self) -> list[str]:
-        """Return how narrow each question is that says how narrow it is to be."""
-        told = []
+        """Return the widths of each question that has a target."""
+        lines = []
         for index, plan in enumerate(self.plans):
             if plan.target is not None:
                 widths = ", ".join(
-                    f"{one.words()} of ±{in_digits(float(one.wanted), 4)}" for one in reached(plan, plan.target)
+                    f"{width.words()} of ±{in_digits(float(width.wanted), 4)}" for width in reached(plan, plan.target)
                 )
                 level = f"{float(plan.target.confidence):.4g}"
-                told.append(
+                lines.append(
                     f"Question {index + 1}: each interval at {level} confidence is as narrow as asked ({widths})."
                 )
-        return ["\n".join(told)] if told else []
+        return ["\n".join(lines)] if lines else []
 
     def cost(self) -> dict[str, float]:
-        """Return what all answers cost together."""
-        return cost_of([one for plan in self.releases for one in plan.passes], self.spend)
+        """Return the joint cost of all answers."""
+        return cost_of([pass_ for plan in self.releases for pass_ in plan.passes], self.spend)
 
     def facts(self) -> dict[str, Any]:
         """Return everything public about the batch as plain data, as for one plan, each release after the other."""
-        several = [facts(plan) for plan in self.releases]
+        by_release = [facts(plan) for plan in self.releases]
         made: dict[str, Any] = {"questions": len(self.plans)}
-        for name, first in several[0].items():
-            values = [one[name] for one in several]
+        for name, first in by_release[0].items():
+            values = [release[name] for release in by_release]
             if isinstance(first, list):
                 made[name] = [item for value in values for item in value]
             else:
-                told = list(dict.fromkeys(value for value in values if isinstance(value, str)))
-                made[name] = "; ".join(told) if told else None
+                texts = list(dict.fromkeys(value for value in values if isinstance(value, str)))
+                made[name] = "; ".join(texts) if texts else None
         aims = {"targets": [facts_of(plan) for plan in self.plans]} if any(plan.target for plan in self.plans) else {}
-        shared = {"shared": [one.facts() for one in self.gains]} if self.gains else {}
+        shared = {"shared": [gain.facts() for gain in self.gains]} if self.gains else {}
         return {**made, **aims, **shared, "cost": self.cost()}
 
     def __repr__(self) -> str:
@@ -138,19 +138,19 @@ class MadeBatch(NamedTuple):
 
 def editions_of_batch(batch: Batch) -> tuple[MadeBatch, ...]:
     """Return a batch, and then how earlier editions made it, the latest first, where all of its plans were sound."""
-    found = {batch.digest: MadeBatch(batch, batch.digest, batch.releases)}
+    by_digest = {batch.digest: MadeBatch(batch, batch.digest, batch.releases)}
     for editions in before():
         plans = [_as_of(plan, editions) for plan in batch.plans]
         made = tuple(plan for plan in plans if plan is not None and reaches(plan))
         if len(made) == len(plans):
-            parts = {digest_of(part.passes, editions): part for one in made for part in parts_of(one)}
+            parts = {digest_of(part.passes, editions): part for plan in made for part in parts_of(plan)}
             digest = _digest(sorted(parts))
-            releases = tuple(parts[one] for one in sorted(parts))
-            found.setdefault(digest, MadeBatch(replace(batch, plans=made), digest, releases))
-    # what each question released by itself is still what was paid for
-    for one in () if batch.before is None else editions_of_batch(batch.before):
-        found.setdefault(one.digest, one)
-    return tuple(found.values())
+            releases = tuple(parts[key] for key in sorted(parts))
+            by_digest.setdefault(digest, MadeBatch(replace(batch, plans=made), digest, releases))
+    # the separate releases of the questions were paid for, and still count
+    for earlier in () if batch.before is None else editions_of_batch(batch.before):
+        by_digest.setdefault(earlier.digest, earlier)
+    return tuple(by_digest.values())
 
 
 def digests_of(asked: Plan | Batch) -> tuple[tuple[str, ...], ...]:
@@ -208,8 +208,8 @@ def make_batch(
         kept = schema_within_limits(query.table, tables, contribution).contribution
         return bounding_for(schema, kept, rule=bound, grouped=True, order=1, distinct=False)
 
-    found = arranged(questions, weights, alone.plans, tables, planned, bounded)
-    batch = Batch(found.plans, spend, found.gains, before=alone) if found.gains else alone
+    arrangement = arranged(questions, weights, alone.plans, tables, planned, bounded)
+    batch = Batch(arrangement.plans, spend, arrangement.gains, before=alone) if arrangement.gains else alone
     return _with_shared_counts(batch, weights)
 
 
@@ -221,28 +221,28 @@ def _with_shared_counts(batch: Batch, weights: Sequence[int]) -> Batch:
     """
     if batch.spend.rho is None and (batch.gains or len(set(weights)) > 1):
         return batch
-    parts = [part for one in batch.plans for part in parts_of(one)]
+    parts = [part for plan in batch.plans for part in parts_of(plan)]
     releases: dict[str, list[Plan]] = {}
     for part in parts:
         releases.setdefault(part.digest, []).append(part)
-    first = [several[0] for several in releases.values() if not any(one.inside for one in several[0].passes)]
+    first = [group[0] for group in releases.values() if not any(pass_.inside for pass_ in group[0].passes)]
     measures = sum(map(measures_of, first))
     room = room_for(batch.spend, max(1, measures), max(1, measures + sum(map(_selections, first))))
     made: dict[str, Plan] = {}
-    for digest, several in releases.items():
-        readings = tuple(dict.fromkeys(replace(one, name="") for part in several for one in part.readings))
-        plain = all(type(part) is Plan and all(step.plain for step in part.query.steps) for part in several)
-        shared = with_shared_counts(replace(several[0], readings=readings), room) if plain else None
+    for digest, group in releases.items():
+        readings = tuple(dict.fromkeys(replace(reading, name="") for part in group for reading in part.readings))
+        plain = all(type(part) is Plan and all(step.plain for step in part.query.steps) for part in group)
+        shared = with_shared_counts(replace(group[0], readings=readings), room) if plain else None
         if shared is not None:
-            made[digest] = replace(shared, unshared=replace(several[0], readings=readings))
-    plans = tuple(_beside_counts(one, made) for one in batch.plans)
+            made[digest] = replace(shared, unshared=replace(group[0], readings=readings))
+    plans = tuple(_beside_counts(plan, made) for plan in batch.plans)
     # levels are made to agree sum by sum: one that would have others than the rest keeps all of them as they were
-    apart = [one for one in plans if isinstance(one, Levels) and len(set(map(_aggregates, one.plans))) > 1]
+    apart = [plan for plan in plans if isinstance(plan, Levels) and len(set(map(_aggregates, plan.plans))) > 1]
     while apart:
-        for digest in {part.unshared.digest for one in apart for part in one.plans if part.unshared is not None}:
+        for digest in {part.unshared.digest for plan in apart for part in plan.plans if part.unshared is not None}:
             made.pop(digest, None)
-        plans = tuple(_beside_counts(one, made) for one in batch.plans)
-        apart = [one for one in plans if isinstance(one, Levels) and len(set(map(_aggregates, one.plans))) > 1]
+        plans = tuple(_beside_counts(plan, made) for plan in batch.plans)
+        apart = [plan for plan in plans if isinstance(plan, Levels) and len(set(map(_aggregates, plan.plans))) > 1]
     return replace(batch, plans=plans) if made else batch
 
 
@@ -251,15 +251,15 @@ def _aggregates(plan: Plan) -> tuple[Aggregate, ...]:
 
 
 def _beside_counts(plan: Plan, made: Mapping[str, Plan]) -> Plan:
-    """Return a plan with what its releases were made into."""
+    """Return a plan whose releases are replaced by those made of them."""
     if isinstance(plan, Several):
         return plan.again(tuple(_beside_counts(part, made) for part in plan.plans))
-    found = made.get(plan.digest)
-    if found is None or found.unshared is None:
+    shared = made.get(plan.digest)
+    if shared is None or shared.unshared is None:
         return plan
-    known = dict(zip(found.unshared.readings, found.readings, strict=True))
-    readings = tuple(replace(known[replace(one, name="")], name=one.name) for one in plan.readings)
-    return replace(plan, passes=found.passes, readings=readings, before=None, wider=None, unshared=plan)
+    known = dict(zip(shared.unshared.readings, shared.readings, strict=True))
+    readings = tuple(replace(known[replace(reading, name="")], name=reading.name) for reading in plan.readings)
+    return replace(plan, passes=shared.passes, readings=readings, before=None, wider=None, unshared=plan)
 
 
 def _planned(
@@ -269,9 +269,9 @@ def _planned(
     spend: Spend,
     how: Mapping[str, Any],
 ) -> tuple[Plan, ...]:
-    """Return plans for several questions; those over the same rows and groups share what is released."""
+    """Return plans for several questions; those over the same rows and groups share releases."""
     weighted = zip(questions, weights, strict=True)
-    asked = [(one, weight) for query, weight in weighted for one in levels_of(query, tables)]
+    asked = [(part, weight) for query, weight in weighted for part in levels_of(query, tables)]
     merged, heaviest = merged_of([query for query, _ in asked], [weight for _, weight in asked])
     shares = partial(_best, merged, heaviest, tables, spend, **how)
     made = with_wider_parts(_with_before(shares), lambda: _with_before(partial(shares, narrow=False)))
@@ -282,8 +282,8 @@ def _with_before(shares: Callable[..., list[Plan]]) -> dict[str, Plan]:
     """Return plans by the rows they are of, with how all were planned where a sum was not yet read beside a mean."""
     best = shares()
     if any(map(reads_beside, best)):  # then every share was another before
-        several = shares(apart=True)
-        best = [replace(plan, before=before) for plan, before in zip(best, several, strict=True)]
+        separate = shares(apart=True)
+        best = [replace(plan, before=before) for plan, before in zip(best, separate, strict=True)]
     return {rows_of(plan.query): plan for plan in best}
 
 
@@ -313,28 +313,28 @@ def _best(
         alone = [make_plan(query, tables, spend=spend, **how) for query in merged]
     measures = sum(weight * measures_of(plan) for plan, weight in zip(alone, heaviest, strict=True))
     parts = _parts(alone, heaviest)
-    shared = replace(spend, keys=spend.keys / max(1, sum(any(one.keys for one in plan.passes) for plan in alone)))
+    shared = replace(spend, keys=spend.keys / max(1, sum(any(pass_.keys for pass_ in plan.passes) for plan in alone)))
     best: list[Plan] | None = None
     least = float("inf")
     families = choices(spend.part(Fraction(max(1, measures), max(1, parts))), max(1, measures))
     for family in [choice.family for choice in families]:
-        found = []
+        plans = []
         for query, weight in zip(merged, heaviest, strict=True):
             place = Among(max(1, measures), max(1, parts), weight, family)
-            found.append(make_plan(query, tables, spend=shared, among=place, **how))
+            plans.append(make_plan(query, tables, spend=shared, among=place, **how))
         within = [schema_within_limits(query.table, tables, how["contribution"]) for query in merged]
         limited = [schema.contribution.groups for schema in within]
-        error = sum(error_of(plan.passes, groups) for plan, groups in zip(found, limited, strict=True))
+        error = sum(error_of(plan.passes, groups) for plan, groups in zip(plans, limited, strict=True))
         if best is None or error < least:
-            best, least = found, error
+            best, least = plans, error
     if best is None:
         raise InvariantError("no noise fits the spend")
     return best
 
 
 def answering(query: Query, made: Mapping[str, Plan], spend: Spend, tables: Mapping[str, Schema]) -> Plan:
-    """Return the plan that reads a question from what is released for all, by the rows that it is of."""
-    plans = tuple(_reading(one, made[rows_of(one)]) for one in levels_of(query, tables))
+    """Return the plan that reads a question from the common releases, by the rows that it covers."""
+    plans = tuple(_reading(part, made[rows_of(part)]) for part in levels_of(query, tables))
     if query.others:
         return Combined.of(query, plans, spend)
     return Levels.of(query, plans, spend) if query.levels else plans[0]
@@ -348,8 +348,8 @@ def rows_of(query: Query) -> str:
     return canonical([query.table, query.where, keys, *ways])
 
 
-def _same(one: AggregateCall) -> str:
-    return canonical(replace(one, name=""))
+def _same(call: AggregateCall) -> str:
+    return canonical(replace(call, name=""))
 
 
 def merged_of(questions: Sequence[Query], weights: Sequence[int]) -> tuple[list[Query], list[int]]:
@@ -362,21 +362,21 @@ def merged_of(questions: Sequence[Query], weights: Sequence[int]) -> tuple[list[
         first.setdefault(rows, query)
         asked.setdefault(rows, {})
         heaviest[rows] = max(weight, heaviest.get(rows, 0))
-        for one in query.aggregates:
-            asked[rows][_same(one)] = one
+        for call in query.aggregates:
+            asked[rows][_same(call)] = call
     merged = []
     for rows in sorted(first):
-        several = [replace(asked[rows][text], name=f"a{place}") for place, text in enumerate(sorted(asked[rows]))]
-        merged.append(replace(first[rows], aggregates=tuple(several), steps=()))
+        aggregates = [replace(asked[rows][text], name=f"a{place}") for place, text in enumerate(sorted(asked[rows]))]
+        merged.append(replace(first[rows], aggregates=tuple(aggregates), steps=()))
     return merged, [heaviest[rows] for rows in sorted(first)]
 
 
 def _reading(query: Query, made: Plan) -> Plan:
-    """Return the plan that reads one question from what is released for several."""
-    known = {_same(one): made.readings[place] for place, one in enumerate(made.query.aggregates)}
-    found = ((one.name, known[_same(one)]) for one in query.aggregates)
-    readings = tuple(Reading(name, reading.aggregate, reading.places) for name, reading in found)
-    before, wider = (None if one is None else _reading(query, one) for one in (made.before, made.wider))
+    """Return the plan that reads one question from the releases for several."""
+    known = {_same(call): made.readings[place] for place, call in enumerate(made.query.aggregates)}
+    named = ((call.name, known[_same(call)]) for call in query.aggregates)
+    readings = tuple(Reading(name, reading.aggregate, reading.places) for name, reading in named)
+    before, wider = (None if edition is None else _reading(query, edition) for edition in (made.before, made.wider))
     return Plan(query, made.passes, readings, made.spend, before=before, narrowed=made.narrowed, wider=wider)
 
 
@@ -386,21 +386,23 @@ def measures_of(plan: Plan) -> int:
     A count of rows for MIN and MAX alone is paid from what is spent on those.
     """
     alone = presence_only(plan)
-    return sum(len(one.measures) + one.finds_groups for index, one in enumerate(plan.passes) if index not in alone)
+    return sum(
+        len(pass_.measures) + pass_.finds_groups for index, pass_ in enumerate(plan.passes) if index not in alone
+    )
 
 
 def _parts(plans: Sequence[Plan], weights: Sequence[int]) -> int:
-    """Return into how many parts a spend is divided, by the weights of what it is spent on."""
+    """Return the number of parts that a spend is divided into, by the weights of its releases."""
     return sum(weight * (measures_of(plan) + _selections(plan)) for plan, weight in zip(plans, weights, strict=True))
 
 
 def _selections(plan: Plan) -> int:
-    return sum(not one.measures and not one.finds_groups for one in plan.passes)
+    return sum(not pass_.measures and not pass_.finds_groups for pass_ in plan.passes)
 
 
 _DIGITS = 6
 _LEAST, _LARGEST = -12, 3
-"""What a sum needs has six digits, and is sought between these powers of ten."""
+"""A share has six digits, and is searched between these powers of ten."""
 
 
 @dataclass(frozen=True)
@@ -413,14 +415,14 @@ class SpendBracket:
     narrow: bool = True
 
     def plan(self, query: Query, spend: Spend, among: Among | None = None) -> Plan:
-        """Return the plan of a query, with each sum by itself: it gets what its own width needs."""
+        """Return the plan of a query, with each sum separate: it gets as much as its own width needs."""
         how = {"bound": self.rule, "contribution": self.contribution, "among": among, "narrow": self.narrow}
         return make_plan(query, self.tables, spend=spend, apart=True, **how)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
 class Needs:
-    """What each sum needs in a family of noise, and what the finding of groups gets, by the rows they are of."""
+    """The share each sum needs in a family of noise, and that of finding groups, by their rows."""
 
     family: Family
     sums: Mapping[SumPlace, Fraction]
@@ -428,7 +430,7 @@ class Needs:
 
     @property
     def total(self) -> Fraction:
-        """What all of them need together: Laplace's epsilons add up, and so do Gaussians' rhos."""
+        """The total of all shares: Laplace's epsilons add up, and so do Gaussians' rhos."""
         return sum((*self.sums.values(), *self.keys.values()), Fraction(0))
 
     @property
@@ -450,7 +452,7 @@ def batch_within(
     """Return the plans of the least price, in the measure of `spend`, that meet every target. Free; reads nothing.
 
     Each sum gets the least at which the strictest of its targets is met. A sum without one, and the finding of groups,
-    get as much as the least of those of the same rows, or of all. One question is priced as if asked by itself.
+    get as much as the least of those of the same rows, or of all. One question is priced as if asked alone.
     Questions whose conditions exclude each other, and counts that are sums of the same cells, share a release where all
     of them cost less so.
 
@@ -484,7 +486,7 @@ def batch_within(
 
 
 def _check(index: int, query: Query, target: Target, bounds: SpendBracket, spend: Spend) -> None:
-    """Refuse a target whose price is not known before."""
+    """Refuse a target whose price is not known in advance."""
     if query.levels:
         raise Unsupported(
             f"question {index + 1} has several groupings, which have no width to ask for: put None in its place in "
@@ -504,7 +506,7 @@ def _cheapest(
     declared = replace(bounds, narrow=False)
     made = with_wider_parts(made, lambda: _cheapest_parts(questions, targets, declared, spend, name)[1])
     plans = (answering(query, made, whole, bounds.tables) for query in questions)
-    return Batch(tuple(_aimed(plan, one) for plan, one in zip(plans, targets, strict=True)), whole)
+    return Batch(tuple(_aimed(plan, target) for plan, target in zip(plans, targets, strict=True)), whole)
 
 
 def _sharing(
@@ -516,8 +518,12 @@ def _sharing(
     """
     alone = best = _cheapest(questions, targets, bounds, spend, name)
     asked, gains = list(questions), []
-    tried = [one for one in candidates(questions, alone.plans, bounds.tables) if not one.grouped_several_times]
-    for release in sorted(tried, key=lambda one: -len(one.places)):
+    tried = [
+        candidate
+        for candidate in candidates(questions, alone.plans, bounds.tables)
+        if not candidate.grouped_several_times
+    ]
+    for release in sorted(tried, key=lambda candidate: -len(candidate.places)):
         if any(asked[place] is not questions[place] for place in release.places):
             continue  # it is in a release already
         trial = list(asked)
@@ -525,10 +531,10 @@ def _sharing(
             trial[place] = query
         try:
             made = _cheapest(trial, targets, bounds, spend, name)
-        except PrivetError:  # as each of them could be by itself
+        except PrivetError:  # as each of them could be alone
             continue
         before, after = amount_of(best.spend), amount_of(made.spend)
-        plans, single = ([one.plans[place] for place in release.places] for one in (made, alone))
+        plans, single = ([batch.plans[place] for place in release.places] for batch in (made, alone))
         if after < before and all_answered(release, plans, single):
             rowwise = plans[0].passes[0].scan.schema.unit.rowwise
             gains.append(Gain(release, float(before / after), rowwise, of="price"))
@@ -546,10 +552,10 @@ def _cheapest_parts(
     questions: Sequence[Query], targets: Sequence[Target | None], bounds: SpendBracket, spend: Spend, name: str
 ) -> tuple[Spend, Mapping[str, Plan]]:
     """Return the least spend at which every target is met, and the plan of each kind of rows, by these."""
-    parts = [one for query in questions for one in levels_of(query, bounds.tables)]
+    parts = [part for query in questions for part in levels_of(query, bounds.tables)]
     merged, _ = merged_of(parts, [1] * len(parts))
     trial = replace(spend, **{name: Fraction(1)})
-    finds = sum(any(one.keys for one in bounds.plan(query, trial).passes) for query in merged)
+    finds = sum(any(pass_.keys for pass_ in bounds.plan(query, trial).passes) for query in merged)
     shared = replace(spend, keys=spend.keys / max(1, finds))
     best: tuple[Fraction, Needs] | None = None
     for family in [choice.family for choice in choices(trial, 1)]:
@@ -575,8 +581,8 @@ def _needs(
     drafts: Mapping[str, Plan],
     tables: Mapping[str, Schema],
 ) -> Needs:
-    """Return what every sum needs in a family of noise; refuse what is chosen, which gets no part of a width."""
-    found: dict[SumPlace, Fraction] = {}
+    """Return the share every sum needs in a family of noise; refuse selections, which get no part of a width."""
+    shares: dict[SumPlace, Fraction] = {}
     for query, target in zip(questions, targets, strict=True):
         if target is None:
             continue
@@ -586,27 +592,27 @@ def _needs(
             where = _place_of(plan, column)
             if isinstance(where, Known):
                 continue
-            have = found.get((rows, *where))
-            found[rows, *where] = _least(plan, where, column, limit.amount, family, target, have)
+            have = shares.get((rows, *where))
+            shares[rows, *where] = _least(plan, where, column, limit.amount, family, target, have)
     sums: dict[SumPlace, Fraction] = {}
     keys: dict[str, Fraction] = {}
     for rows, plan in drafts.items():
-        if any(one.measure.draws or one.inside for one in plan.passes):
+        if any(pass_.measure.draws or pass_.inside for pass_ in plan.passes):
             raise Unsupported(
                 "what is chosen (quantiles, MODE, TOP_K, BOUNDS) has no part in the price of widths: ask it in a batch "
                 "of its own, and state what that may cost (epsilon=, rho=)"
             )
-        own = [share for place, share in found.items() if place[0] == rows]
-        rest = min(own or found.values(), default=None)
+        own = [share for place, share in shares.items() if place[0] == rows]
+        rest = min(own or shares.values(), default=None)
         if rest is None and measures_of(plan):
             raise RequestError(
                 "what has a width here is public, so nothing states what the rest may cost: pass epsilon="
             )
-        for index, one in enumerate(plan.passes):
-            if one.finds_groups and rest is not None:
+        for index, pass_ in enumerate(plan.passes):
+            if pass_.finds_groups and rest is not None:
                 keys[rows] = rest
-            for place in range(len(one.measures)):
-                sums[rows, index, place] = found.get((rows, index, place), rest or Fraction(0))
+            for place in range(len(pass_.measures)):
+                sums[rows, index, place] = shares.get((rows, index, place), rest or Fraction(0))
     return Needs(family, sums, keys)
 
 
@@ -615,7 +621,7 @@ def _place_of(plan: Plan, column: str) -> Place | Known:
     meaning = meanings(plan.query)[column]
     line = linear_in(meaning)
     names = {line.column} if line is not None else mentions(meaning)
-    return next(one.places[0] for one in plan.readings if one.name in names)
+    return next(reading.places[0] for reading in plan.readings if reading.name in names)
 
 
 def _least(
@@ -666,13 +672,13 @@ def _with_noise(plan: Plan, noise: Mapping[tuple[int, int], Choice]) -> Plan:
 
 
 def _room(needs: Needs, spend: Spend) -> Fraction:
-    """Return what a spend leaves for all releases together, in a family of noise."""
-    found = [choice for choice in choices(spend, needs.count) if choice.family == needs.family]
-    return found[0].share * needs.count if found else Fraction(0)
+    """Return the share that a spend leaves for all releases together, in a family of noise."""
+    fitting = [choice for choice in choices(spend, needs.count) if choice.family == needs.family]
+    return fitting[0].share * needs.count if fitting else Fraction(0)
 
 
 def _price_of(needs: Needs, spend: Spend, name: str) -> Fraction | None:
-    """Return the least price that leaves what is needed: what that adds up to, or where mu is priced, four digits."""
+    """Return the least price that covers the needs: their sum, or where mu is priced, four digits."""
     highest = price(PRICES - 1)
     if needs.family == "laplace" or name == "rho":
         return max(needs.total, price(0)) if needs.total <= highest else None
@@ -687,7 +693,7 @@ def _price_of(needs: Needs, spend: Spend, name: str) -> Fraction | None:
 
 
 def _shared(query: Query, bounds: SpendBracket, spend: Spend, needs: Needs) -> Plan:
-    """Return the plan for one kind of rows: each sum, and the finding of groups, with noise for what it needs."""
+    """Return the plan for one kind of rows: each sum, and the finding of groups, with the noise it needs."""
     rows = rows_of(query)
     each = _room(needs, spend) / needs.count
     among = Among(needs.count, needs.count, needs.keys.get(rows, each) / each, needs.family)

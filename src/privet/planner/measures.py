@@ -1,7 +1,7 @@
 """What a pass releases of its scan: a closed union of measures, each with its cost, draw, proof and words.
 
-Everything here but `draw` sees public facts and released numbers only; what `draw` is given comes from
-`privet.release`, which alone opens what an engine sealed.
+Everything here but `draw` uses public facts and released numbers only; the input of `draw` comes from
+`privet.release`, which alone opens an engine's sealed results.
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ QuantileDraw = QuantileChoice | SeveralRanks | QuantileLadder
 """Everything that chooses quantiles, or their intervals."""
 
 SURE = Fraction(99, 100)
-"""The probability with which an interval whose ends are chosen holds a quantile: those of MIN and MAX, and all of the
-first edition. Asked for more, it is the declared bounds."""
+"""The probability with which an interval whose ends are chosen covers a quantile: those of MIN and MAX, and all of the
+first edition. For more, it is the declared bounds."""
 
 FALSE = Fraction(1, 10_000)
 """The probability, at most, that some range without rows is believed to have some, in each group."""
 
 _LEAST_BLOCK = 256
-"""The public length in which noise is drawn for keys, unless one unit can hold more."""
+"""The public length in which noise is drawn for keys, unless one unit can have more."""
 
 _MOST_PEOPLE = 2**512
 """No limit leaves more people above it than this, nor fewer than one part of it."""
@@ -80,7 +80,7 @@ _NAMES = {Fraction(0): "minimum", Fraction(1, 2): "median", Fraction(1): "maximu
 
 @dataclass(frozen=True)
 class OpenedSums:
-    """What a scan counted, opened by `privet.release`: integers of each group, and places with their weights."""
+    """The counts of a scan, opened by `privet.release`: integers of each group, and places with their weights."""
 
     groups: Mapping[Cell, Sequence[int]]
     places: Mapping[Cell, tuple[Sequence[int], Sequence[int]]]
@@ -88,7 +88,7 @@ class OpenedSums:
 
 @dataclass(frozen=True)
 class MeasuredColumn:
-    """What a released column holds, and how to read it: `step` is what one integer is worth.
+    """The content of a released column, and how to read it: `step` is the worth of one integer.
 
     A row adds (x - centre)**power - less to a sum, put on its grid; a place that is chosen is centre + step * place.
     """
@@ -104,7 +104,7 @@ class MeasuredColumn:
     times: int = 1
     """How many numbers get their noise together, for each group."""
     inside: Mapping[str, Any] = field(default_factory=dict)
-    """What tells it apart inside its group."""
+    """What identifies it inside its group."""
     bins: int = 0
     """How many numbers there are over all groups together, where there is not one for each group."""
 
@@ -136,7 +136,7 @@ class Measure:
         return float(self.mechanism.error(confidence) / 2**self.shift)
 
     def read(self, released: Sequence[int]) -> Floats:
-        """Return what was released in grid units, one number for each group."""
+        """Return the release in grid units, one number for each group."""
         import numpy as np
 
         worth = 2**self.shift
@@ -165,7 +165,7 @@ class Measure:
         )
 
     def facts(self, name: str) -> dict[str, Any]:
-        """Return what is released as one sum: its noise, how far a unit can move it, and the bounds that are used."""
+        """Return the release of one sum: its noise, how far a unit can move it, and the bounds that are used."""
         step = float(self.sum.step)
         unit = step**self.sum.power
         noise = self.mechanism
@@ -222,7 +222,7 @@ class KeyRelease:
 @wired("KeyRule", "mechanism")
 @dataclass(frozen=True)
 class KeyRule:
-    """How unknown keys are released: by the optimal rule, from the number of units that hold each.
+    """How unknown keys are released: by the optimal rule, from the number of units that have each.
 
     Guarantee: the rule's event covers the sums that are released for the keys it shows. A key that only the units in
     question hold shows with no more than its part of delta, all of which counts as a failure, and a failure may show
@@ -266,30 +266,30 @@ class Slot(NamedTuple):
     offset: int
 
     def value(self, chosen: int, grid: Sum) -> Fraction:
-        """Return the value that what was chosen stands for: of a place, of a part of what is rounded to a place, or
-        the middle of several places that were taken together.
+        """Return the value of a choice: of a place, of a part of the values rounded to a place, or the middle of
+        several places that were taken together.
         """
         start, step = self.line(grid)
         return min(max(start + step * chosen, grid.origin), grid.origin + grid.high * grid.step)
 
     def values(self, chosen: Sequence[int], grid: Sum) -> list[float]:
-        """Return the values that many choices stand for, each rounded once; a rung stands for its number."""
+        """Return the values of many choices, each rounded once; a rung stands for its number."""
         if isinstance(self.draw, QuantileLadder):
             return [float(rung) for rung in chosen]
         return _on_line(chosen, *self.line(grid), grid)
 
     def line(self, grid: Sum) -> tuple[Fraction, Fraction]:
-        """Return the value of the first choice, were it not held to the grid's ends, and by how much they rise."""
+        """Return the value of the first choice, before clamping to the grid's ends, and by how much they rise."""
         if isinstance(self.draw, QuantileChoice):
-            several = 2**self.draw.shift
-            return grid.origin + Fraction(several - 1, 2) * grid.step, several * grid.step
+            places = 2**self.draw.shift
+            return grid.origin + Fraction(places - 1, 2) * grid.step, places * grid.step
         part = grid.step / 2**self.draw.digits
         return grid.origin + (part - grid.step) / 2, part
 
     def half(self, grid: Sum, *, rounds: bool) -> Fraction:
-        """Return how far from its value lies what was chosen: half of the places taken together, and of a step."""
-        several = 2**self.draw.shift if isinstance(self.draw, QuantileChoice) else 1
-        return grid.step * (several - 1 + rounds) / 2
+        """Return how far a choice lies from its value: half of the places taken together, and of a step."""
+        places = 2**self.draw.shift if isinstance(self.draw, QuantileChoice) else 1
+        return grid.step * (places - 1 + rounds) / 2
 
 
 @dataclass(frozen=True)
@@ -308,7 +308,7 @@ class SumMeasure:
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """What the noise of the sums costs."""
+        """The cost of the sums' noise."""
         return tuple(measure.mechanism.event for measure in self.measures)
 
     def columns(self, scan: Scan) -> int:
@@ -329,7 +329,7 @@ class SumMeasure:
         )
 
     def read(self, released: Columns, scan: Scan) -> list[Floats]:
-        """Return what was released, in grid units."""
+        """Return the release, in grid units."""
         return [measure.read(noisy) for measure, noisy in zip(self.measures, released, strict=True)]
 
     def verify(self, scan: Scan) -> None:
@@ -342,19 +342,19 @@ class SumMeasure:
         return [measure.measured(summed_in_words(measure.sum, scan)) for measure in self.measures]
 
     def facts(self, scan: Scan) -> list[dict[str, Any]]:
-        """Return what is released, as plain data."""
+        """Return the releases as plain data."""
         return [measure.facts(_sum_in_words(measure, scan)) for measure in self.measures]
 
     def lines(self, scan: Scan) -> list[str]:
-        """Return what is released, in plain words."""
+        """Return the releases in plain words."""
         return _noise_lines(self.facts(scan))
 
     def later_lines(self, scan: Scan) -> list[str]:
-        """Return what is made of it, in plain words."""
+        """Return the post-processing in plain words."""
         return []
 
     def rows(self, scan: Scan) -> list[tuple[str, ...]]:
-        """Return what is released, as rows of a table."""
+        """Return the releases as rows of a table."""
         return _noise_rows(self.facts(scan))
 
     def width(self, scan: Scan, column: int) -> str | None:
@@ -367,7 +367,7 @@ class SumMeasure:
 class QuantileMeasure:
     """Places of a scan's grid, chosen in every group by one draw or several; and rungs of ladders around them.
 
-    `part` is what all draws may cost, in the measure of the plan's spend, and `even` whether intervals matter most:
+    `part` is the spend on all draws, in the measure of the plan's spend, and `even` whether intervals matter most:
     from these an earlier edition's draws are made. Draws of one share come before its ladders.
     """
 
@@ -384,17 +384,17 @@ class QuantileMeasure:
 
     @property
     def slots(self) -> tuple[Slot, ...]:
-        """What is released, in order: a place in each group for every slot."""
-        found: list[Slot] = []
+        """The releases, in order: a place in each group for every slot."""
+        slots: list[Slot] = []
         for draw in self.draws:
             match draw:
                 case QuantileChoice():
-                    found.append(Slot(draw, draw.share, draw.offset))
+                    slots.append(Slot(draw, draw.share, draw.offset))
                 case QuantileLadder():
-                    found.append(Slot(draw, draw.shares[0], 0))
+                    slots.append(Slot(draw, draw.shares[0], 0))
                 case _:
-                    found += [Slot(draw, share, 0) for share in draw.shares]
-        return tuple(found)
+                    slots += [Slot(draw, share, 0) for share in draw.shares]
+        return tuple(slots)
 
     @property
     def inner(self) -> tuple[Fraction, ...]:
@@ -422,7 +422,7 @@ class QuantileMeasure:
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """What the choices cost."""
+        """The cost of the choices."""
         return tuple(draw.event for draw in self.draws)
 
     def columns(self, scan: Scan) -> int:
@@ -467,7 +467,7 @@ class QuantileMeasure:
         around = np.array(released[self.column_of(share)], dtype=np.int64)
         at, half = np.clip(around >> ladders[0][1].digits, 0, grid.high), np.full(around.shape, grid.high)
         for column, draw in ladders:
-            values = np.array([released[self.column_of(one)] for one in draw.shares], dtype=np.int64)
+            values = np.array([released[self.column_of(other)] for other in draw.shares], dtype=np.int64)
             rungs = np.array(released[column], dtype=np.int64)
             radii = draw.half_widths(rungs, values, draw.wider(tail / len(ladders)))[draw.shares.index(share)]
             half = np.minimum(half, radii)
@@ -503,13 +503,13 @@ class QuantileMeasure:
         draws = [draw for _, draw in self.ladders_of(share)]
         whole = "the quantile of what the rows were sampled from" if draws[0].beta else "the quantile"
         level = 1 - float(sum(draw.alpha + draw.beta for draw in draws))
-        told = f"Intervals of quantiles were drawn with them; each covers {whole} with probability {level:.4g} or more"
+        words = f"Intervals of quantiles were drawn with them; each covers {whole} with probability {level:.4g} or more"
         wider = min(draw.wider((1 - confidence) / len(draws)) for draw in draws)
         if not wider:
-            return f"{told}."
+            return f"{words}."
         if wider >= min(len(draw.weights) for draw in draws) - 1:
-            return f"{told}; for {confidence:.4g} they are the declared bounds."
-        return f"{told}; for {confidence:.4g} they are {math.sqrt(2) ** wider:.2g} times as wide."
+            return f"{words}; for {confidence:.4g} they are the declared bounds."
+        return f"{words}; for {confidence:.4g} they are {math.sqrt(2) ** wider:.2g} times as wide."
 
     def read(self, released: Columns, scan: Scan) -> list[Floats]:
         """Return the values of the places that were chosen."""
@@ -522,7 +522,7 @@ class QuantileMeasure:
         ]
 
     def verify(self, scan: Scan) -> None:
-        """Raise unless places are chosen for the sensitivity that ranks have in a scan, among rows it tells apart."""
+        """Raise unless places are chosen for the sensitivity that ranks have in a scan, among rows it distinguishes."""
         places = self._grid(scan)
         if scan.sums:
             raise InvariantError("the measures of a plan are not the sums of its scan")
@@ -548,20 +548,20 @@ class QuantileMeasure:
         """Return how each released column is read."""
         grid = self._grid(scan)
         over = "1" if grid.expression is None else plain_text_of(grid.expression)
-        found = []
+        columns = []
         for slot in self.slots:
             if isinstance(slot.draw, QuantileLadder):
                 which = ", ".join(_NAMES.get(share, f"{float(share):.6g}-quantile") for share in slot.draw.shares)
                 what = f"the half-width around the {which} of {over}{_where_in_words(grid.where)}, by its number"
-                found.append(MeasuredColumn(what, "selection", "Exponential", Fraction(0), step=Fraction(1)))
+                columns.append(MeasuredColumn(what, "selection", "Exponential", Fraction(0), step=Fraction(1)))
                 continue
             name = _NAMES.get(slot.share, f"{float(slot.share):.6g}-quantile")
             side = "lower" if slot.offset < 0 else "upper"
             end = f"the {side} end of the interval of " if slot.offset and slot.share not in (0, 1) else ""
             start, step = slot.line(grid)
             what = f"{end}the {name} of {over}{_where_in_words(grid.where)}"
-            found.append(MeasuredColumn(what, "selection", "Exponential", start, step=step))
-        return found
+            columns.append(MeasuredColumn(what, "selection", "Exponential", start, step=step))
+        return columns
 
     def facts(self, scan: Scan) -> list[dict[str, Any]]:
         """Return each quantile with its grid, and how many ranks it may be off, as plain data."""
@@ -570,11 +570,11 @@ class QuantileMeasure:
         where = (" where a condition holds" if places.where is not None else "") + (
             " in each group" if scan.keys else ""
         )
-        found = []
+        listed = []
         for share in dict.fromkeys(slot.share for slot in self.slots):
             slot = self.slots[self.column_of(share)]
             name = _NAMES.get(share, f"{float(share):.6g}-quantile")
-            told = {
+            row = {
                 "sum": f"the {name} of {over}{where}",
                 "noise": "Exponential",
                 "how": _how(slot.draw),
@@ -584,11 +584,11 @@ class QuantileMeasure:
                 "aims": slot.offset / weight,
                 "ranks_off_95": slot.draw.error(0.95) / weight,
             }
-            found.append(told | self._interval_facts(share, weight))
-        return found
+            listed.append(row | self._interval_facts(share, weight))
+        return listed
 
     def _interval_facts(self, share: Fraction, weight: int) -> dict[str, Any]:
-        """Return how wide the interval of a quantile is, in ranks, and how often it holds: the narrowest ladder's."""
+        """Return how wide the interval of a quantile is, in ranks, and how often it covers: the narrowest ladder's."""
         ladders = [draw for _, draw in self.ladders_of(share)]
         if not ladders:
             ends = [slot for slot in self.slots if slot.share == share]
@@ -606,49 +606,49 @@ class QuantileMeasure:
     def lines(self, scan: Scan) -> list[str]:
         """Return the choices in plain words."""
         lines = []
-        for told in self.facts(scan):
-            aims, grid = told["aims"], f"{told['places']:,} values, {told['step']:.6g} apart"
+        for fact in self.facts(scan):
+            aims, grid = fact["aims"], f"{fact['places']:,} values, {fact['step']:.6g} apart"
             if aims:
                 side, far = ("smallest", "greatest") if aims > 0 else ("largest", "least")
                 lines.append(
-                    f"Chooses {told['sum']} as a value near the {in_digits(abs(aims), 4)}th {side}, from {grid}, by "
+                    f"Chooses {fact['sum']} as a value near the {in_digits(abs(aims), 4)}th {side}, from {grid}, by "
                     f"the exponential mechanism; its interval reaches from there to the declared bound. Of fewer "
                     f"than about {in_digits(abs(aims), 4)} rows it lies anywhere up to the {far} value that is "
                     f"declared, and carries no information."
                 )
                 continue
             value = (
-                f"Chooses {told['sum']} from {grid}, {told['how']}; whatever the data, 95% of choices are at most "
-                f"{in_digits(told['ranks_off_95'], 4)} ranks off."
+                f"Chooses {fact['sum']} from {grid}, {fact['how']}; whatever the data, 95% of choices are at most "
+                f"{in_digits(fact['ranks_off_95'], 4)} ranks off."
             )
-            if "interval_ranks_95" not in told:
+            if "interval_ranks_95" not in fact:
                 lines.append(
-                    f"{value} The ends of its interval are at most {in_digits(told['interval_ranks'], 4)} ranks away."
+                    f"{value} The ends of its interval are at most {in_digits(fact['interval_ranks'], 4)} ranks away."
                 )
                 continue
             lines.append(
-                f"{value} Its interval, at {told['interval_confidence']:.4g} confidence, is as wide as one of "
-                f"{told['rungs']} public half-widths around it: about {in_digits(told['interval_ranks'], 4)} ranks "
+                f"{value} Its interval, at {fact['interval_confidence']:.4g} confidence, is as wide as one of "
+                f"{fact['rungs']} public half-widths around it: about {in_digits(fact['interval_ranks'], 4)} ranks "
                 f"to either side where rows are dense, and 95% of the time less than √2 times what clears "
-                f"{in_digits(told['interval_ranks_95'], 4)}."
+                f"{in_digits(fact['interval_ranks_95'], 4)}."
             )
         return lines
 
     def later_lines(self, scan: Scan) -> list[str]:
-        """Return what is made of it, in plain words."""
+        """Return the post-processing in plain words."""
         return []
 
     def rows(self, scan: Scan) -> list[tuple[str, ...]]:
         """Return the choices as rows of the table of releases."""
         return [
             (
-                str(told["sum"]),
-                f"exponential mechanism over {told['places']:,} values",
+                str(fact["sum"]),
+                f"exponential mechanism over {fact['places']:,} values",
                 "",
-                f"{in_full(told['clamped_to'][0])} to {in_full(told['clamped_to'][1])}",
-                f"{in_digits(told['ranks_off_95'] + abs(told['aims']), 4)} ranks",
+                f"{in_full(fact['clamped_to'][0])} to {in_full(fact['clamped_to'][1])}",
+                f"{in_digits(fact['ranks_off_95'] + abs(fact['aims']), 4)} ranks",
             )
-            for told in self.facts(scan)
+            for fact in self.facts(scan)
         ]
 
     def ranks_off(self, scan: Scan, column: int, confidence: float) -> float:
@@ -659,10 +659,10 @@ class QuantileMeasure:
     def width(self, scan: Scan, column: int) -> str:
         """Return in words how far off a column is."""
         off = f"at most {in_digits(self.ranks_off(scan, column, 0.95), 4)} ranks off"
-        told = self._interval_facts(self.slots[column].share, 2**scan.bounding.shift)
-        if "interval_ranks_95" not in told:
+        facts = self._interval_facts(self.slots[column].share, 2**scan.bounding.shift)
+        if "interval_ranks_95" not in facts:
             return f"{off}; its interval comes with the answer"
-        ranks = in_digits(told["interval_ranks"], 4)
+        ranks = in_digits(facts["interval_ranks"], 4)
         return f"{off}; its interval about {ranks} ranks to either side where rows are dense"
 
     @staticmethod
@@ -688,7 +688,7 @@ class ModeMeasure:
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """What the choice costs."""
+        """The cost of the choice."""
         return (self.choice.event,)
 
     def columns(self, scan: Scan) -> int:
@@ -767,24 +767,24 @@ class ModeMeasure:
 
     def lines(self, scan: Scan) -> list[str]:
         """Return the choice in plain words."""
-        (told,) = self.facts(scan)
-        law = "permute-and-flip" if told["noise"] == "Permute-and-flip" else "the exponential mechanism"
-        of = f"{told['options']:,} declared values" if told["options"] else "the values that are found"
-        sized = "" if told["options"] else f" (if {_SIZE} are found)"
+        (fact,) = self.facts(scan)
+        law = "permute-and-flip" if fact["noise"] == "Permute-and-flip" else "the exponential mechanism"
+        of = f"{fact['options']:,} declared values" if fact["options"] else "the values that are found"
+        sized = "" if fact["options"] else f" (if {_SIZE} are found)"
         return [
-            f"Chooses {told['sum']} from {of}, by {law}; 95% of the time what is chosen has at most "
-            f"{in_digits(told['rows_behind_95'], 4)} rows fewer than the most frequent{sized}."
+            f"Chooses {fact['sum']} from {of}, by {law}; 95% of the time what is chosen has at most "
+            f"{in_digits(fact['rows_behind_95'], 4)} rows fewer than the most frequent{sized}."
         ]
 
     def later_lines(self, scan: Scan) -> list[str]:
-        """Return what is made of it, in plain words."""
+        """Return the post-processing in plain words."""
         return []
 
     def rows(self, scan: Scan) -> list[tuple[str, ...]]:
         """Return the choice as a row of the table of releases."""
-        (told,) = self.facts(scan)
-        noise = f"{str(told['noise']).lower()}, {told['options'] or 'found'} values"
-        return [(str(told["sum"]), noise, "", "", f"{in_digits(told['rows_behind_95'], 4)} rows behind")]
+        (fact,) = self.facts(scan)
+        noise = f"{str(fact['noise']).lower()}, {fact['options'] or 'found'} values"
+        return [(str(fact["sum"]), noise, "", "", f"{in_digits(fact['rows_behind_95'], 4)} rows behind")]
 
     def width(self, scan: Scan, column: int) -> str:
         """Return in words how far off a column is."""
@@ -811,7 +811,7 @@ class BoundsMeasure:
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """What the noise of the counts costs."""
+        """The cost of the counts' noise."""
         return (self.count.mechanism.event,)
 
     def columns(self, scan: Scan) -> int:
@@ -843,7 +843,7 @@ class BoundsMeasure:
         _verify_sums(self.measures, scan)
 
     def threshold(self, scan: Scan) -> float:
-        """Return what a noisy count must exceed, in rows, so that ranges without rows hardly ever do.
+        """Return the threshold of a noisy count, in rows, such that ranges without rows hardly ever exceed it.
 
         Guarantee: each of the R ranges of a group exceeds it by noise alone with probability FALSE / R at most, so
         that all of them stay below with probability 1 - FALSE at least, whatever the other counts are.
@@ -858,20 +858,20 @@ class BoundsMeasure:
         over, ranges = _ranged(scan.keys[-1].expression), scan.keys[-1].values or ()
         kind: Kind = "integer" if typed(over, scan.schema.columns).kind == "integer" else "number"
         span = Span(over, kind, None, "low")
-        found = []
+        columns = []
         for number in ranges:
             low, high = (f"{float(end):.6g}" for end in span.ends_of(int(number)))  # type: ignore[arg-type]
-            told = self.count.measured(f"the count of rows with {plain_text_of(over)} from {low} to {high}")
-            found.append(replace(told, times=len(ranges), inside={"range": number}))
-        return found
+            column = self.count.measured(f"the count of rows with {plain_text_of(over)} from {low} to {high}")
+            columns.append(replace(column, times=len(ranges), inside={"range": number}))
+        return columns
 
     def facts(self, scan: Scan) -> list[dict[str, Any]]:
-        """Return what is released, as plain data."""
+        """Return the releases as plain data."""
         what = f"the count of rows in each of {len(scan.keys[-1].values or ()):,} ranges"
         return [self.count.facts(f"{what} in each group" if scan.keys[:-1] else what)]
 
     def lines(self, scan: Scan) -> list[str]:
-        """Return what is released, in plain words."""
+        """Return the releases in plain words."""
         return _noise_lines(self.facts(scan))
 
     def later_lines(self, scan: Scan) -> list[str]:
@@ -884,7 +884,7 @@ class BoundsMeasure:
         ]
 
     def rows(self, scan: Scan) -> list[tuple[str, ...]]:
-        """Return what is released, as rows of a table."""
+        """Return the releases as rows of a table."""
         return _noise_rows(self.facts(scan))
 
     def width(self, scan: Scan, column: int) -> str:
@@ -897,10 +897,10 @@ class BoundsMeasure:
 @wired("SizeMeasure", "sensitivity", "mechanism", "people")
 @dataclass(frozen=True)
 class SizeMeasure:
-    """Noisy numbers of units by the size of what they give, over all groups together.
+    """Noisy numbers of units by the size of their contributions, over all groups together.
 
     Where `people` is stated, the limit that about this many units exceed is chosen by these numbers, and the next pass
-    of the plan is bounded by it; otherwise they tell how much the limit of the next pass takes away.
+    of the plan is bounded by it; otherwise they measure how much the limit of the next pass takes away.
     """
 
     sensitivity: Sensitivity
@@ -920,7 +920,7 @@ class SizeMeasure:
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """What the noise of the numbers costs."""
+        """The cost of the numbers' noise."""
         return (self.mechanism.event,)
 
     @property
@@ -974,7 +974,7 @@ class SizeMeasure:
         return [noisy] if self.people is None else [noisy, limit]
 
     def facts(self, scan: Scan) -> list[dict[str, Any]]:
-        """Return what is released, as plain data."""
+        """Return the releases as plain data."""
         noise = self.mechanism
         return [
             {
@@ -989,7 +989,7 @@ class SizeMeasure:
         ]
 
     def lines(self, scan: Scan) -> list[str]:
-        """Return what is released, in plain words."""
+        """Return the releases in plain words."""
         lines = _noise_lines(self.facts(scan))
         if self.people is not None:
             lines.append(
@@ -1000,11 +1000,11 @@ class SizeMeasure:
         return lines
 
     def later_lines(self, scan: Scan) -> list[str]:
-        """Return what is made of it, in plain words."""
+        """Return the post-processing in plain words."""
         return []
 
     def rows(self, scan: Scan) -> list[tuple[str, ...]]:
-        """Return what is released, as rows of a table."""
+        """Return the releases as rows of a table."""
         return _noise_rows(self.facts(scan))
 
     def width(self, scan: Scan, column: int) -> str | None:
@@ -1078,14 +1078,14 @@ def shares_of(draw: QuantileDraw) -> tuple[Fraction, ...]:
 
 
 def near_of(draw: QuantileChoice | QuantileLadder, bits: int, scan: Scan) -> Near | None:
-    """Return what a draw needs to be told apart where blocks of 2**bits places are counted; None if it is no more."""
+    """Return the places a draw needs to distinguish where blocks of 2**bits places are counted; None if no more."""
     if isinstance(draw, QuantileLadder):
         return draw.near(bits, scan.schema.rows * 2**scan.bounding.shift) if bits else None
     return draw.near(bits) if draw.shift < bits else None
 
 
 def _close_enough(draw: QuantileDraw, scan: Scan) -> bool:
-    """Return whether a scan tells apart all that a choice does."""
+    """Return whether a scan distinguishes all that a choice does."""
     near = scan.near
     if near is None:
         return True
@@ -1096,13 +1096,13 @@ def _close_enough(draw: QuantileDraw, scan: Scan) -> bool:
 
 
 def _on_line(chosen: Sequence[int], start: Fraction, step: Fraction, grid: Sum | None = None) -> list[float]:
-    """Return start + step * one for each choice, held to the ends of a grid, each rounded once."""
+    """Return start + step * choice for each, clamped to the ends of a grid, each rounded once."""
     ends = () if grid is None else (grid.origin, grid.origin + grid.high * grid.step)
     unit = math.lcm(*(part.denominator for part in (start, step, *ends)))
     first, rise, *held = (int(part * unit) for part in (start, step, *ends))
     if not held:
-        return [(first + rise * one) / unit for one in chosen]
-    return [min(max(first + rise * one, held[0]), held[1]) / unit for one in chosen]
+        return [(first + rise * choice) / unit for choice in chosen]
+    return [min(max(first + rise * choice, held[0]), held[1]) / unit for choice in chosen]
 
 
 def _sum_in_words(measure: Measure, scan: Scan) -> str:
@@ -1151,24 +1151,24 @@ def plain_text_of(expression: Expression) -> str:
 
 def _noise_lines(facts: list[dict[str, Any]]) -> list[str]:
     return [
-        f"Adds {told['noise']} noise of standard deviation {shown_amount(told['standard_deviation'])} to "
-        f"{told['sum']}; 95% of it lies within {shown_error(told['half_width_95'])}."
-        for told in facts
+        f"Adds {fact['noise']} noise of standard deviation {shown_amount(fact['standard_deviation'])} to "
+        f"{fact['sum']}; 95% of it lies within {shown_error(fact['half_width_95'])}."
+        for fact in facts
     ]
 
 
 def _noise_rows(facts: list[dict[str, Any]]) -> list[tuple[str, ...]]:
     return [
         (
-            str(told["sum"]),
-            f"{told['noise']}, standard deviation {shown_amount(told['standard_deviation'])}",
-            f"{shown_amount(told['sensitivity'])} ({told['norm']})",
+            str(fact["sum"]),
+            f"{fact['noise']}, standard deviation {shown_amount(fact['standard_deviation'])}",
+            f"{shown_amount(fact['sensitivity'])} ({fact['norm']})",
             ""
-            if told["clamped_to"] is None
-            else f"{in_full(told['clamped_to'][0])} to {in_full(told['clamped_to'][1])}",
-            f"±{shown_error(told['half_width_95'])}",
+            if fact["clamped_to"] is None
+            else f"{in_full(fact['clamped_to'][0])} to {in_full(fact['clamped_to'][1])}",
+            f"±{shown_error(fact['half_width_95'])}",
         )
-        for told in facts
+        for fact in facts
     ]
 
 

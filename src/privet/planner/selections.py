@@ -61,7 +61,7 @@ EMPTY = 0.999
 
 def presence_sum(quantiles: Sequence[Ranked]) -> Sum | None:
     """Return the count of rows that quantiles of one column are of, where there is a least or a greatest among them."""
-    return quantiles[0].argument.present() if any(one.extreme for one in quantiles) else None
+    return quantiles[0].argument.present() if any(quantile.extreme for quantile in quantiles) else None
 
 
 def presence_pass(total: Sum, scan: Scan, part: Spend) -> Pass:
@@ -82,14 +82,14 @@ def presence_place(total: Sum, passes: Sequence[Pass], known: Mapping[Sum, Known
     """Return where the count of rows is: known, among the sums of the question, or in a pass of its own."""
     if total in known:
         return known[total]
-    for index, one in enumerate(passes):
-        if one.plain and not one.scan.distinct and total in one.scan.sums:
-            return index, one.scan.sums.index(total)
+    for index, pass_ in enumerate(passes):
+        if pass_.plain and not pass_.scan.distinct and total in pass_.scan.sums:
+            return index, pass_.scan.sums.index(total)
     raise InvariantError("a least or greatest value has no count of rows")
 
 
 def least_rows(plan: Plan, place: Place) -> float:
-    """Return what a noisy count must exceed: as much as the noise alone does once in a thousand times, or less often.
+    """Return the threshold of a noisy count: the noise alone exceeds it once in 1,000 times, or less often.
 
     The noise is as likely above a distance as below its negative, so half of what lies outside an interval is above.
     """
@@ -100,30 +100,30 @@ def least_rows(plan: Plan, place: Place) -> float:
 
 
 def without_rows(plan: Plan, reading: Reading, values: Any, sums: Mapping[Place, Floats]) -> Any:
-    """Return the least or greatest values, NULL where no more rows are counted than noise makes of none."""
+    """Return the least or greatest values, NULL where the noisy count of rows is at most `least_rows`."""
     if not reading.has_presence:
         return values
     few = sums[reading.places[-1]] <= least_rows(plan, reading.places[-1])
     if not few.any():
         return values
-    found = values.astype(object)
-    found[few] = None
-    return found
+    masked = values.astype(object)
+    masked[few] = None
+    return masked
 
 
 def presence_only(plan: Plan) -> frozenset[int]:
     """Return the passes that count rows for the least and the greatest alone, and share what those may cost."""
-    counts = _passes(place for one in plan.readings if one.has_presence for place in one.places[1:])
-    others = _passes(place for one in plan.readings if not one.has_presence for place in one.places)
+    counts = _passes(place for reading in plan.readings if reading.has_presence for place in reading.places[1:])
+    others = _passes(place for reading in plan.readings if not reading.has_presence for place in reading.places)
     return frozenset(index for index in counts - others if plan.passes[index].keys is None)
 
 
 def presence_notes(plan: Plan) -> list[str]:
     """Return when the least and the greatest are NULL."""
-    asked = [one for one in plan.readings if one.has_presence]
+    asked = [reading for reading in plan.readings if reading.has_presence]
     if not asked:
         return []
-    least = max(least_rows(plan, one.places[-1]) for one in asked)
+    least = max(least_rows(plan, reading.places[-1]) for reading in asked)
     return [
         f"MIN and MAX are NULL where the noisy count of their rows is at most {in_digits(least, 4)}; this is the "
         f"case for a group without rows at least {EMPTY * 1000:g} times in 1,000."
@@ -132,7 +132,7 @@ def presence_notes(plan: Plan) -> list[str]:
 
 def presence_lines(plan: Plan) -> list[str]:
     """Return in words what the count of rows for the least and the greatest costs."""
-    asked = [one for one in plan.readings if one.has_presence]
+    asked = [reading for reading in plan.readings if reading.has_presence]
     if not asked:
         return []
     if presence_only(plan):
@@ -143,7 +143,7 @@ def presence_lines(plan: Plan) -> list[str]:
 
 
 def null_notes(plan: Plan, released: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return a note where a least or a greatest value came out as NULL; it is told from what was released alone."""
+    """Return a note where a least or a greatest value came out as NULL; computed from the release alone."""
     notes = []
     for reading in plan.readings:
         if not reading.has_presence:
@@ -173,7 +173,7 @@ _FEWEST_PLACES = 2**8
 
 _FINEST = 30
 _ENDS = 16
-"""How many bits the number of a place has: of a quantile that is chosen by itself, and of the end of an interval."""
+"""How many bits the number of a place has: of a quantile that is chosen alone, and of the end of an interval."""
 
 _COMMON = 4
 """From this many quantiles on, their intervals come from a common ladder too."""
@@ -188,11 +188,11 @@ least, and where it is not known how many groups there are."""
 
 def wanted_selections(aggregates: Mapping[str, object]) -> list[tuple[Ranked, ...]]:
     """Return the quantiles that a query asks for, those of one column together, in an order of their own."""
-    found: dict[str, dict[Fraction, Ranked]] = {}
-    for one in aggregates.values():
-        if isinstance(one, Ranked):
-            found.setdefault(canonical(one.argument), {})[one.share] = one
-    return [tuple(one for _, one in sorted(found[text].items())) for text in sorted(found)]
+    by_column: dict[str, dict[Fraction, Ranked]] = {}
+    for aggregate in aggregates.values():
+        if isinstance(aggregate, Ranked):
+            by_column.setdefault(canonical(aggregate.argument), {})[aggregate.share] = aggregate
+    return [tuple(ranked for _, ranked in sorted(by_column[text].items())) for text in sorted(by_column)]
 
 
 def places_of(ranked: Ranked, scan: Scan) -> Sum:
@@ -212,17 +212,17 @@ def selection_pass(
 ) -> Pass:
     """Return the pass that chooses quantiles of one column, and their intervals, for a part of a spend.
 
-    An interval misses with probability alpha; with `population`, it holds the quantile of what was sampled, and half of
-    alpha is for sampling. With `even`, intervals get twice as much as quantiles: where it matters most how narrow they
-    are. One quantile by itself is chosen on a fine grid, of which rows are told apart only near its rank; that this
-    leaves the law of the choices as it is, is shown at `RankChoice` and `RankLadder`.
+    An interval misses with probability alpha; with `population`, it covers the quantile of the sampled population, and
+    half of alpha is for sampling. With `even`, intervals get twice as much as quantiles: where width matters most. A
+    single quantile is chosen on a fine grid, on which rows are distinguished only near its rank; `RankChoice` and
+    `RankLadder` show that this leaves the law of the choices unchanged.
 
     Guarantee: the draws' ranges add up to epsilon, or their squares over 8 to rho. `scan` has no sums.
     Cites: [DR14, Thm 3.16], [CR21, bounded range in zCDP].
     """
     first, alone = quantiles[0], len(quantiles) == 1
     grid = first.places(2 ** (_ENDS if first.extreme else _FINEST) - 1) if alone else places_of(first, scan)
-    scan, shares = replace(scan, places=grid), [one.share for one in quantiles]
+    scan, shares = replace(scan, places=grid), [quantile.share for quantile in quantiles]
     inner = tuple(share for share in shares if 0 < share < 1)
     rounds = first.rounds(grid)
     draws = _first_edition(shares, scan, part, even=even, rounds=rounds)
@@ -242,15 +242,15 @@ def selection_pass(
 def _values(
     shares: tuple[Fraction, ...], scan: Scan, part: Spend, *, even: bool, rounds: bool
 ) -> tuple[QuantileChoice | SeveralRanks, int]:
-    """Return the draw of the quantiles themselves, and in how many binary digits of a place it tells them."""
+    """Return the draw of the quantiles themselves, and to how many binary digits of a place it resolves them."""
     part = part.part(_for_values(shares, even=even))
-    joint, several, digits = jointly(len(shares), squared=part.rho is not None), len(shares) > 1, DIGITS * rounds
-    levels = 1 if joint or not several else len(shares).bit_length()
+    joint, multiple, digits = jointly(len(shares), squared=part.rho is not None), len(shares) > 1, DIGITS * rounds
+    levels = 1 if joint or not multiple else len(shares).bit_length()
     epsilon, last = _each(part, levels), _last(scan)
     held = min(epsilon, Fraction(MOST_EPSILON))
     if joint:
         return QuantileJoint.of(shares, last=last, norm=norm_of(scan), epsilon=held, digits=digits), digits
-    if several or rounds:
+    if multiple or rounds:
         return QuantileTree(shares, last, norm_of(scan), held, digits), digits
     return QuantileChoice.middle(shares[0], last=last, span=span_of(shares[0], scan), epsilon=epsilon), 0
 
@@ -267,7 +267,7 @@ def _ladders(
 ) -> list[QuantileLadder]:
     """Return the draws of intervals: a ladder for each quantile, and for many of them a common one beside these.
 
-    Where there are both, each has half of the part and of alpha, and both hold: what they have in common is shown.
+    Where there are both, each has half of the part and of alpha, and both cover; their intersection is shown.
     """
     part = part.part(1 - _for_values(shares, even=even))
     common = len(shares) >= _COMMON and math.lcm(*(share.denominator for share in shares)) <= LARGEST_DENOMINATOR
@@ -292,17 +292,17 @@ def _ladders(
             heaviest=heaviest_of(scan) if population else 1,
         )
 
-    found = [ladder((share,), _each(part, len(shares))) for share in shares]
-    return [*found, ladder(shares, _each(part, 1))] if common else found
+    ladders = [ladder((share,), _each(part, len(shares))) for share in shares]
+    return [*ladders, ladder(shares, _each(part, 1))] if common else ladders
 
 
 def _for_values(shares: Sequence[Fraction], *, even: bool) -> Fraction:
-    """Return which part of a spend on quantiles and intervals the quantiles take."""
+    """Return the quantiles' part of a spend on quantiles and intervals."""
     return Fraction(1, 3) if even else Fraction(4, 5) if len(shares) > 1 else Fraction(3, 5)
 
 
 def _each(part: Spend, times: int) -> Fraction:
-    """Return what each of some draws that cost the same may cost in epsilon, so that all together cost the part."""
+    """Return the epsilon of each of some draws of equal cost, so that all together cost the part."""
     return _unit([Want((), 0, 1, times)], part)
 
 
@@ -341,18 +341,18 @@ def _first_edition(
 
 def without_ladders(plan: Plan) -> Plan | None:
     """Return the plan as it was made before intervals of quantiles were ladders, or None where there was none."""
-    if any(isinstance(draw, QuantileLadder) and draw.beta for one in plan.passes for draw in one.measure.draws):
+    if any(isinstance(draw, QuantileLadder) and draw.beta for pass_ in plan.passes for draw in pass_.measure.draws):
         return None
     if plan.rounds > 1 and plan.target is not None and 1 - plan.target.confidence < 2 * (1 - SURE):
         return None
-    passes = tuple(_without_ladders(one, plan.spend) for one in plan.passes)
+    passes = tuple(_without_ladders(pass_, plan.spend) for pass_ in plan.passes)
     return replace(plan, passes=passes, before=None if plan.before is None else without_ladders(plan.before))
 
 
-def _without_ladders(one: Pass, spend: Spend) -> Pass:
-    if not isinstance(one.measure, QuantileMeasure) or one.measure.part is None:
-        return one
-    measure, scan = one.measure, replace(one.scan, near=None)
+def _without_ladders(pass_: Pass, spend: Spend) -> Pass:
+    if not isinstance(pass_.measure, QuantileMeasure) or pass_.measure.part is None:
+        return pass_
+    measure, scan = pass_.measure, replace(pass_.scan, near=None)
     rounds = any(draw.digits for draw in measure.draws if isinstance(draw, SeveralRanks))
     shares = sorted({slot.share for slot in measure.slots})
     part = replace(spend, rho=measure.part) if spend.epsilon is None else replace(spend, epsilon=measure.part)
@@ -361,7 +361,7 @@ def _without_ladders(one: Pass, spend: Spend) -> Pass:
 
 
 def _seen(scan: Scan, draws: Sequence[QuantileDraw]) -> Scan:
-    """Return a scan that tells rows apart only near the rank of its one quantile, if there is one only.
+    """Return a scan that distinguishes rows only near the rank of its one quantile, if there is one only.
 
     Rows are counted in blocks of places first.
     """
@@ -372,7 +372,7 @@ def _seen(scan: Scan, draws: Sequence[QuantileDraw]) -> Scan:
     needed = [near for draw in single if (near := near_of(draw, bits, scan)) is not None]
     if not needed:
         return scan
-    below, above = max(one.below for one in needed), max(one.above for one in needed)
+    below, above = max(need.below for need in needed), max(need.above for need in needed)
     return replace(scan, near=replace(needed[0], below=below, above=above))
 
 
@@ -385,7 +385,7 @@ def _blocks(scan: Scan) -> int:
 
 def quantile_passes(passes: Sequence[Pass]) -> list[tuple[Pass, QuantileMeasure]]:
     """Return the passes that choose quantiles, each with its measure."""
-    return [(one, one.measure) for one in passes if isinstance(one.measure, QuantileMeasure)]
+    return [(pass_, pass_.measure) for pass_ in passes if isinstance(pass_.measure, QuantileMeasure)]
 
 
 def place_in_pass(selection: QuantileMeasure, index: int, ranked: Ranked) -> tuple[int, int]:
@@ -413,24 +413,24 @@ class Want(NamedTuple):
 def _wants(shares: Sequence[Fraction], *, squared: bool, even: bool) -> list[Want]:
     """Return the draws for some quantiles of a column; the least and the greatest are ends of intervals themselves.
 
-    The division of the first edition: a quantile by itself takes two thirds for itself, and a third for its interval;
+    The division of the first edition: a single quantile takes two thirds for itself, and a third for its interval;
     several together take nine tenths, or eight tenths where they are chosen jointly. With `even`, it is a third. With
     `squared`, it is the squares of the sizes that add up. What the least and the greatest take is still that.
     """
     inner = tuple(share for share in shares if 0 < share < 1)
-    several, joint = len(inner) > 1, jointly(len(inner), squared=squared)
+    multiple, joint = len(inner) > 1, jointly(len(inner), squared=squared)
     levels = 1 if joint else len(inner).bit_length()
     whole = 1 if even else 2 if squared else 4
-    if several:
+    if multiple:
         all_of_them = (1 if even else 8 if joint else 18) * len(inner)
         whole = max(1, math.isqrt(all_of_them // levels)) if squared else -(-all_of_them // levels)
-    found = [Want((share,), 1 if share == 0 else -1, whole) for share in shares if share in (0, 1)]
-    found += [Want(inner, 0, whole, levels)] if several else [Want((share,), 0, whole) for share in inner]
-    return found + [Want((share,), side, 1) for share in inner for side in (-1, 1)]
+    wants = [Want((share,), 1 if share == 0 else -1, whole) for share in shares if share in (0, 1)]
+    wants += [Want(inner, 0, whole, levels)] if multiple else [Want((share,), 0, whole) for share in inner]
+    return wants + [Want((share,), side, 1) for share in inner for side in (-1, 1)]
 
 
 def _unit(wants: Sequence[Want], part: Spend) -> Fraction:
-    """Return what a draw of size 1 may cost in epsilon, so that all together cost the part."""
+    """Return the epsilon of a draw of size 1, so that all together cost the part."""
     if part.rho is None:
         if part.epsilon is None:
             raise InvariantError("a spend is in epsilon or in rho")
@@ -445,7 +445,7 @@ def _unit(wants: Sequence[Want], part: Spend) -> Fraction:
 
 def choice_notes(plan: Plan, confidence: float) -> list[str]:
     """Return what the intervals of quantiles cover."""
-    if not any(one.measure.draws for one in plan.passes):
+    if not any(pass_.measure.draws for pass_ in plan.passes):
         return []
     notes, ends = [], False
     for _, measure in quantile_passes(plan.passes[-len(plan.passes) // plan.rounds :]):
@@ -467,8 +467,8 @@ def choice_notes(plan: Plan, confidence: float) -> list[str]:
 def _about_ends(plan: Plan) -> list[str]:
     """Return how far inside the least and the greatest values are looked for, and what becomes of too few rows."""
     aims = [
-        abs(slot.offset) / 2**one.scan.bounding.shift
-        for one, measure in quantile_passes(plan.passes)
+        abs(slot.offset) / 2**pass_.scan.bounding.shift
+        for pass_, measure in quantile_passes(plan.passes)
         for slot in measure.slots
         if slot.share in (0, 1)
     ]
@@ -484,7 +484,7 @@ def _about_ends(plan: Plan) -> list[str]:
 def far_notes(plan: Plan, released: Mapping[str, Any]) -> tuple[str, ...]:
     """Return a note where a least or a greatest value came out as the far bound: most likely of too few rows.
 
-    It is told from what was released alone.
+    It is computed from the release alone.
     """
     notes = []
     for reading in plan.readings:
@@ -517,17 +517,17 @@ _BITS = 2**64
 
 def wanted_winners(aggregates: Mapping[str, object]) -> list[Mode]:
     """Return the choices of most frequent values that a query asks for: of the same values, the one of most."""
-    found: dict[str, Mode] = {}
-    for one in aggregates.values():
-        if isinstance(one, Mode):
-            text = canonical((one.expression, one.where))
-            if text not in found or one.k > found[text].k:
-                found[text] = one
-    return [found[text] for text in sorted(found)]
+    winners: dict[str, Mode] = {}
+    for aggregate in aggregates.values():
+        if isinstance(aggregate, Mode):
+            text = canonical((aggregate.expression, aggregate.where))
+            if text not in winners or aggregate.k > winners[text].k:
+                winners[text] = aggregate
+    return [winners[text] for text in sorted(winners)]
 
 
 def option_key(mode: Mode, columns: Mapping[str, Facts]) -> GroupKey:
-    """Return what is chosen from as a key: the values that public facts imply, or none known in advance; never NULL."""
+    """Return the options of a choice as a key: values implied by public facts, or none known yet; never NULL."""
     key = group_key(mode.expression, columns)
     values = None if key.values is None else tuple(value for value in key.values if value is not None)
     return GroupKey(key.expression, values, False)
@@ -553,19 +553,19 @@ def winners_pass(mode: Mode, scan: Scan, part: Spend, *, rule: Rule, contributio
         scan, release = discovered(scan, _finding(part), most=_kept(scan, contribution), delta=part.keys)
     else:
         most = min(mode.k, len(option.values))
-    span, one = span_of_scores(scan), 2**scan.bounding.shift
+    span, unit = span_of_scores(scan), 2**scan.bounding.shift
     if part.epsilon is not None and most == 1:
-        draw = Frequent(most, span, part.epsilon / span, "exponential", one)
+        draw = Frequent(most, span, part.epsilon / span, "exponential", unit)
     else:
-        draw = Frequent(most, span, _range_each(part, most) / span, "gumbel", one)
+        draw = Frequent(most, span, _range_each(part, most) / span, "gumbel", unit)
     return Pass(scan, ModeMeasure(draw, release))
 
 
 def place_of(mode: Mode, passes: tuple[Pass, ...], where: Expression | None) -> Place:
     """Return where a value is among what a plan over the rows that meet a condition chooses."""
     wanted = (mode.expression, conjunction(where, mode.where))
-    for index, one in enumerate(passes):
-        if isinstance(one.measure, ModeMeasure) and (one.scan.keys[-1].expression, one.scan.where) == wanted:
+    for index, pass_ in enumerate(passes):
+        if isinstance(pass_.measure, ModeMeasure) and (pass_.scan.keys[-1].expression, pass_.scan.where) == wanted:
             return index, mode.rank - 1
     raise InvariantError("the most frequent values have no pass")
 
@@ -606,12 +606,12 @@ def _range_each(part: Spend, choices: int) -> Fraction:
 
 
 def winner_notes(plan: Plan) -> list[str]:
-    """Return what is said, and not said, about the most frequent values of an answer."""
-    passes = [one for one in plan.passes if isinstance(one.measure, ModeMeasure)]
-    ranges = any(isinstance(one.measure, BoundsMeasure) for one in plan.passes)
+    """Return the notes on the most frequent values of an answer."""
+    passes = [pass_ for pass_ in plan.passes if isinstance(pass_.measure, ModeMeasure)]
+    ranges = any(isinstance(pass_.measure, BoundsMeasure) for pass_ in plan.passes)
     notes = ["Private bounds are chosen by noisy counts and have no interval."] if ranges else []
     notes += ["The most frequent values are chosen by noisy counts and have no interval."] if passes else []
-    if any(one.keys is not None for one in passes):
+    if any(pass_.keys is not None for pass_ in passes):
         notes.append("Rare values are not among the candidates.")
     return notes
 
@@ -638,8 +638,8 @@ def largest_in_words(one: Pass, largest: Largest) -> str:
 
 def wanted_spans(aggregates: Mapping[str, object]) -> list[Span]:
     """Return the ranges that a query asks for, each once and in an order of their own."""
-    found = {canonical((one.expression, one.where)): one for one in aggregates.values() if isinstance(one, Span)}
-    return [found[text] for text in sorted(found)]
+    spans = {canonical((span.expression, span.where)): span for span in aggregates.values() if isinstance(span, Span)}
+    return [spans[text] for text in sorted(spans)]
 
 
 def span_pass(span: Span, scan: Scan, choice: Choice) -> Pass:
@@ -662,11 +662,11 @@ def span_pass(span: Span, scan: Scan, choice: Choice) -> Pass:
 def place_in(span: Span, passes: tuple[Pass, ...], where: Expression | None) -> tuple[Span, tuple[Place, ...]]:
     """Return a range with its threshold, and where its counts are among those of a plan."""
     wanted = ((span.ranges,), conjunction(where, span.where, _known(span)))
-    for index, one in enumerate(passes):
-        measure, found = one.measure, (one.scan.keys[-1:], one.scan.where)
-        if isinstance(measure, BoundsMeasure) and found == wanted:
-            several = tuple((index, place) for place in range(len(span.ranges.values or ())))
-            return replace(span, threshold=measure.threshold(one.scan)), several
+    for index, pass_ in enumerate(passes):
+        measure, counted = pass_.measure, (pass_.scan.keys[-1:], pass_.scan.where)
+        if isinstance(measure, BoundsMeasure) and counted == wanted:
+            places = tuple((index, place) for place in range(len(span.ranges.values or ())))
+            return replace(span, threshold=measure.threshold(pass_.scan)), places
     raise InvariantError("a range has no pass")
 
 
