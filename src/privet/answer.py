@@ -83,7 +83,7 @@ RECONSTRUCTED = (
 
 
 class Sampling(Protocol):
-    """What an answer knows about the population that its rows were drawn from."""
+    """An answer's knowledge of the population that its rows were drawn from."""
 
     def estimates(self, column: str) -> tuple[Estimate, ...]:
         """Return each number of a column with an interval that covers the population."""
@@ -104,7 +104,7 @@ class Sampling(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ComparedNumber:
-    """One number of an answer that is compared: its column, its row, its name, and what distinguishes its release."""
+    """One number of an answer to compare: its column, its row, its name, and what distinguishes its release."""
 
     sampled: Sampling
     column: str
@@ -140,7 +140,7 @@ Summed = Callable[[str, tuple[str, ...]], tuple[Series, ...]]
 
 @dataclass(frozen=True, repr=False)
 class Answer:
-    """A private answer: columns with intervals, what they cover, what they cost, and the plan behind them."""
+    """A private answer: columns with intervals, their coverage and cost, and the plan behind them."""
 
     series: tuple[Series, ...]
     confidence: float
@@ -152,7 +152,7 @@ class Answer:
     limits: tuple[int, ...] = ()
     """The contribution limits that the answer chose for itself, where it was asked to: `contribution="auto"`."""
     released: tuple[Released, ...] = field(default=(), repr=False)
-    """What was released: for each grouping of the question, the groups and their numbers."""
+    """The release: for each grouping of the question, the groups and their numbers."""
     summed: Summed | None = field(default=None, repr=False, compare=False)
     """Sums the answer's rows, with intervals by the law of the noise that they share."""
     sampled: Sampling | None = field(default=None, repr=False, compare=False)
@@ -197,7 +197,7 @@ class Answer:
     def estimates(self, column: str, *, covers: Covers = "noise") -> tuple[Estimate, ...]:
         """Return the numbers of a column, each with its interval and what that covers. It costs nothing.
 
-        With covers="population" intervals hold the number of the population that the people were drawn from,
+        With covers="population" intervals cover the number of the population that the people were drawn from,
         independently of each other. Rows of one person may have anything in common: a limit of C rows per person makes
         variances C times as large. Means, counts and sums need a bound on the variance, which declared bounds yield;
         where the question asks for VAR(x) beside AVG(x) or SUM(x), the released squares make it narrower.
@@ -254,7 +254,7 @@ class Answer:
             to: another answer, which the other number is taken from.
             covers: "noise", for the rows that were asked about; "population" for the people they were drawn from.
             alternative: "two-sided"; "greater" where only a larger first number counts as evidence, or "less".
-            margin: where given, the p-value is of the hypothesis that the two differ by so much or more (equivalence).
+            margin: if passed, the p-value is of the hypothesis that the two differ by that much or more (equivalence).
 
         Returns:
             A finding. Ends of intervals may be infinite: the data and the noise do not bound them.
@@ -290,16 +290,16 @@ class Answer:
         keys = [series for series in self.series if not series.noisy]
         rows = list(zip(*(series.values for series in keys), strict=True)) if keys else [()] * len(self)
         wanted = () if key is None else key if isinstance(key, tuple) else (key,)
-        found = [place for place, row in enumerate(rows) if _same_keys(row, wanted)]
-        if not found and key is None and len(rows) == 1:
-            found, wanted = [0], rows[0]
-        if len(found) != 1:
+        matching = [place for place, row in enumerate(rows) if _same_keys(row, wanted)]
+        if not matching and key is None and len(rows) == 1:
+            matching, wanted = [0], rows[0]
+        if len(matching) != 1:
             listed = ", ".join(str(row[0] if len(row) == 1 else row) for row in rows[:10])
             raise BadParameter(parameter, key, f"the key of one group of the answer: {listed}")
         label = f"{name} of {', '.join(map(str, wanted))}" if wanted else name
         sampled = self._sampled()
         charge = (self.receipt.entry, self.receipt.digest)
-        return ComparedNumber(sampled, name, found[0], label, charge, self.plan.digest)
+        return ComparedNumber(sampled, name, matching[0], label, charge, self.plan.digest)
 
     def _sampled(self) -> Sampling:
         if self.sampled is None:
@@ -331,7 +331,7 @@ class Answer:
         return _flat(self.series, len(self))
 
     def to_json(self) -> str:
-        """Return rows, confidence, notes and certificate as JSON; dates are text, and what is NULL is null."""
+        """Return rows, confidence, notes and certificate as JSON; dates are text, and NULL is null."""
         return json.dumps(
             {
                 "rows": [{name: _plain(value) for name, value in row.items()} for row in self],
@@ -371,27 +371,32 @@ class Answer:
         return Measurements(
             tuple(
                 row
-                for (level, _), plan, one in zip(levels_in(self.plan), parts_of(self.plan), self.released, strict=True)
+                for (level, _), plan, released in zip(
+                    levels_in(self.plan), parts_of(self.plan), self.released, strict=True
+                )
                 for row in measurements_of(
-                    _drawn(plan, one), (one.keys, one.sums), plan.query if together else asked, level=level
+                    _drawn(plan, released),
+                    (released.keys, released.sums),
+                    plan.query if together else asked,
+                    level=level,
                 )
             )
         )
 
     def certificate(self) -> dict[str, Any]:
-        """Return what was protected, how, and at what cost: public, for anyone who reads the numbers."""
+        """Return the protection, the method and the cost: public, for anyone who reads the numbers."""
         from .planner.explain import facts
 
-        told = self.plan.facts() if isinstance(self.plan, Several | PublicPlan) else facts(self.plan)
-        told = {**told, "measurements": self.measurements().to_list()}
-        told.pop("measured", None)
+        stated = self.plan.facts() if isinstance(self.plan, Several | PublicPlan) else facts(self.plan)
+        stated = {**stated, "measurements": self.measurements().to_list()}
+        stated.pop("measured", None)
         return {
             "entry": self.receipt.entry,
             "account": self.receipt.account,
             "head": self.receipt.head,
             "digest": self.receipt.digest,
             "confidence": self.confidence,
-            **told,
+            **stated,
             "may_be_low": [series.name for series in self.series if series.may_be_low],
             "may_be_high": [series.name for series in self.series if series.may_be_high],
             **({} if self.accuracy is None else {"accuracy": self.accuracy.to_dict()}),
@@ -400,7 +405,7 @@ class Answer:
         }
 
     def pivot(self, index: str, columns: str, values: str, *, totals: bool = False) -> CrossTab:
-        """Return a cross-tab of the answer's rows: what was released, laid out anew, at no cost.
+        """Return a cross-tab of the answer's rows: the released numbers in a new layout, at no cost.
 
         It has a row for each value of one column, and a column for each value of another. Columns of numbers and dates
         rise; those of texts stand in the order of the answer. A pair that the answer has no row for is None.
@@ -423,9 +428,9 @@ class Answer:
             self._named(name, parameter)
             for parameter, name in (("index", index), ("columns", columns), ("values", values))
         )
-        for parameter, one in (("index", down), ("columns", across)):
-            if one.noisy:
-                raise BadParameter(parameter, one.name, "a column of groups, which has no intervals")
+        for parameter, series in (("index", down), ("columns", across)):
+            if series.noisy:
+                raise BadParameter(parameter, series.name, "a column of groups, which has no intervals")
         if len({down.name, across.name, cells.name}) < 3:
             raise BadParameter("columns", across.name, "three different columns, together with index and values")
         if totals:
@@ -441,7 +446,7 @@ class Answer:
         """Return a picture of the noisy columns with error bars (needs matplotlib); save it if a path is given.
 
         Bars for groups, side by side for two keys or a heat map where there are many, a line with a band along dates
-        and numbers. A notebook shows it by itself.
+        and numbers. A notebook shows it automatically.
 
         Args:
             path: the file to write, too: .png, .svg or .pdf; none if left out.
@@ -523,7 +528,7 @@ class CrossTab:
 
 
 TOTAL = "total"
-"""What the row and the column of totals are called, where no value of the answer is."""
+"""The name of the row and the column of totals, where no value of the answer has it."""
 
 _SHOWN_ONLY = "Totals are of the groups that are shown; those too rare to be found are in none."
 _NO_INTERVAL = (
@@ -532,7 +537,7 @@ _NO_INTERVAL = (
 
 
 def _check_totals(answer: Answer, cells: Series) -> None:
-    """Refuse totals of what does not add up, or is added up already."""
+    """Refuse totals of numbers that do not add up, or are added up already."""
     plain = all(value is None or type(value) in (int, float) for value in cells.values)
     if isinstance(answer.plan, Levels):
         raise RequestError("the answer has totals of its own, in the rows whose key is NULL; leave out totals=True")
@@ -544,19 +549,19 @@ def _check_totals(answer: Answer, cells: Series) -> None:
 
 
 def _adds_up(meaning: Expression | None, plan: Plan) -> bool:
-    """Whether what a column means for several groups is the sum of what it means for each."""
+    """Whether a column's meaning for several groups is the sum of its meanings for each."""
     own = {reading.name: reading.aggregate for reading in plan.readings}
     match meaning:
         case ColumnRef(name=name):
             return name in own and own[name].additive and (own[name].linear is not None or own[name].steady)
-        case Call(function="add" | "subtract" | "negate" | "to_number", arguments=several):
-            return all(_adds_up(one, plan) for one in several)
-        case Call(function="multiply" | "divide", arguments=(one, Constant())):
-            return _adds_up(one, plan)
-        case Call(function="multiply", arguments=(Constant(), one)):
-            return _adds_up(one, plan)
-        case Call(function="coalesce", arguments=(one, Constant(value=0))):
-            return _adds_up(one, plan)
+        case Call(function="add" | "subtract" | "negate" | "to_number", arguments=parts):
+            return all(_adds_up(part, plan) for part in parts)
+        case Call(function="multiply" | "divide", arguments=(part, Constant())):
+            return _adds_up(part, plan)
+        case Call(function="multiply", arguments=(Constant(), part)):
+            return _adds_up(part, plan)
+        case Call(function="coalesce", arguments=(part, Constant(value=0))):
+            return _adds_up(part, plan)
         case Call(function=function):
             return function in (OVER_ROWS, BESIDE)
     return False
@@ -566,7 +571,9 @@ def _crossed(answer: Answer, down: Series, across: Series, cells: Series, *, tot
     rows, columns = tuple(dict.fromkeys(down.values)), _in_order(across.values)
     pairs = list(zip(down.values, across.values, strict=True))
     if len(set(pairs)) < len(pairs):
-        others = [one.name for one in answer.series if not one.noisy and one.name not in (down.name, across.name)]
+        others = [
+            series.name for series in answer.series if not series.noisy and series.name not in (down.name, across.name)
+        ]
         raise BadParameter(
             "columns",
             across.name,
@@ -575,20 +582,21 @@ def _crossed(answer: Answer, down: Series, across: Series, cells: Series, *, tot
         )
     places = {pair: place for place, pair in enumerate(pairs)}
     names = _labels(columns, taken=(down.name,))
-    found = [
-        _picked(cells, name, [places.get((row, one)) for row in rows]) for one, name in zip(columns, names, strict=True)
+    crossed = [
+        _picked(cells, name, [places.get((row, column)) for row in rows])
+        for column, name in zip(columns, names, strict=True)
     ]
     if not totals:
-        return CrossTab((Series(down.name, rows), *found), answer.confidence, answer.notes)
+        return CrossTab((Series(down.name, rows), *crossed), answer.confidence, answer.notes)
     below = _totals(answer, cells, across, columns)
     beside, all_of = _totals(answer, cells, down, rows), _totals(answer, cells, None, ((),))
     right = _labels((TOTAL,), taken=(down.name, *names))[0]
     table = [
-        *(_stacked(one, _picked(below, one.name, [place])) for place, one in enumerate(found)),
+        *(_stacked(column, _picked(below, column.name, [place])) for place, column in enumerate(crossed)),
         _stacked(_picked(beside, right, list(range(len(rows)))), _picked(all_of, right, [0])),
     ]
-    label = _labels((TOTAL,), taken=tuple(one for one in rows if isinstance(one, str)))[0]
-    ends = [end for one in table for end in (*(one.low or ()), *(one.high or ()))]
+    label = _labels((TOTAL,), taken=tuple(row for row in rows if isinstance(row, str)))[0]
+    ends = [end for column in table for end in (*(column.low or ()), *(column.high or ()))]
     unknown = any(math.isinf(end) for end in ends)
     notes = (
         *answer.notes,
@@ -600,21 +608,21 @@ def _crossed(answer: Answer, down: Series, across: Series, cells: Series, *, tot
 
 def _in_order(values: Sequence[Any]) -> tuple[Any, ...]:
     """Return different values: numbers and dates rising, texts as they come, NULL last."""
-    found = list(dict.fromkeys(value for value in values if value is not None))
-    if not any(isinstance(value, str) for value in found):
-        found.sort()
-    return (*found, None) if None in values else tuple(found)
+    different = list(dict.fromkeys(value for value in values if value is not None))
+    if not any(isinstance(value, str) for value in different):
+        different.sort()
+    return (*different, None) if None in values else tuple(different)
 
 
 def _labels(values: Sequence[Any], taken: Sequence[str]) -> list[str]:
     """Return a name for each value, none of which is taken."""
-    found: list[str] = []
+    labels: list[str] = []
     for value in values:
         name = "NULL" if value is None else str(value)
-        while name in found or name in taken:
+        while name in labels or name in taken:
             name += "_"
-        found.append(name)
-    return found
+        labels.append(name)
+    return labels
 
 
 def _picked(series: Series, name: str, places: Sequence[int | None]) -> Series:
@@ -622,8 +630,8 @@ def _picked(series: Series, name: str, places: Sequence[int | None]) -> Series:
     none = None if is_moments(series) else math.nan
     values = tuple(None if place is None else series.values[place] for place in places)
     low, high = (
-        None if one is None else tuple(none if place is None else one[place] for place in places)
-        for one in (series.low, series.high)
+        None if ends is None else tuple(none if place is None else ends[place] for place in places)
+        for ends in (series.low, series.high)
     )
     error = None if series.error is None else tuple(math.nan if at is None else series.error[at] for at in places)
     return Series(name, values, low, high, error, series.may_be_low, series.may_be_high)
@@ -631,8 +639,8 @@ def _picked(series: Series, name: str, places: Sequence[int | None]) -> Series:
 
 def _stacked(above: Series, below: Series) -> Series:
     low, high, error = (
-        None if one is None or other is None else (*one, *other)
-        for one, other in ((above.low, below.low), (above.high, below.high), (above.error, below.error))
+        None if upper is None or lower is None else (*upper, *lower)
+        for upper, lower in ((above.low, below.low), (above.high, below.high), (above.error, below.error))
     )
     sides = (above.may_be_low or below.may_be_low, above.may_be_high or below.may_be_high)
     return Series(above.name, (*above.values, *below.values), low, high, error, *sides)
@@ -644,17 +652,17 @@ def _totals(answer: Answer, cells: Series, by: Series | None, groups: Sequence[A
     for row, value in enumerate(cells.values):
         if value is not None:
             parts[() if by is None else by.values[row]].append(value)
-    values = tuple(_sum(several) for several in parts.values())
+    values = tuple(_sum(values_of) for values_of in parts.values())
     if not cells.noisy:
         return Series(cells.name, values)
     if answer.summed is None:
         ends = tuple(math.nan if value is None else math.inf for value in values)
         return Series(cells.name, values, tuple(-end for end in ends), ends, (math.nan,) * len(values))
-    *keys, told = answer.summed(cells.name, () if by is None else (by.name,))
+    *keys, summed = answer.summed(cells.name, () if by is None else (by.name,))
     places = {key: place for place, key in enumerate(keys[0].values if keys else ((),))}
-    found = _picked(told, cells.name, [places[group] for group in groups])
-    sides = (told.may_be_low or cells.may_be_low, told.may_be_high or cells.may_be_high)
-    return replace(found, values=values, may_be_low=sides[0], may_be_high=sides[1])
+    total = _picked(summed, cells.name, [places[group] for group in groups])
+    sides = (summed.may_be_low or cells.may_be_low, summed.may_be_high or cells.may_be_high)
+    return replace(total, values=values, may_be_low=sides[0], may_be_high=sides[1])
 
 
 def _sum(values: Sequence[Any]) -> Any:
@@ -670,10 +678,10 @@ def _same_keys(row: tuple[Any, ...], wanted: tuple[Any, ...]) -> bool:
 def _find(series: Sequence[Series], name: Any) -> Series:
     if not isinstance(name, str):
         raise BadParameter("name", name, "the name of a column")
-    for one in series:
-        if str.__eq__(one.name, name):
-            return one
-    raise UnknownName("column", str(name), (one.name for one in series))
+    for column in series:
+        if str.__eq__(column.name, name):
+            return column
+    raise UnknownName("column", str(name), (column.name for column in series))
 
 
 def _flat(columns: Sequence[Series], size: int) -> dict[str, list[Any]]:
@@ -701,7 +709,7 @@ def _drawn(plan: Plan, released: Released) -> Plan:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON can hold it."""
+    """Return a value in a form that JSON can represent."""
     if isinstance(value, (datetime.date, datetime.datetime)):
         return value.isoformat()
     if isinstance(value, float) and not math.isfinite(value):

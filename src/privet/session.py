@@ -257,7 +257,7 @@ class Session:
             epsilon: the privacy loss that the answer may cost: the probability of any answer changes by at most a
                 factor e**epsilon when one unit is added or removed. Defaults to a tenth of the budget.
             rho: the same as a zCDP parameter, for an account that counts rho. Pass either epsilon or rho, not both.
-            bound: how to limit each person's contribution: "norm" scales down all that a person contributes,
+            bound: how to limit each person's contribution: "norm" scales down all contributions of a person,
                 "groups" drops excess groups and rows.
             contribution: a limit on what one person contributes, instead of the table's own; or "auto", and a fifth of
                 the price chooses a limit privately for this answer, where noise and loss are least together.
@@ -664,7 +664,7 @@ class Session:
 
         Returns:
             `Marginals`, with `counts("ward", "sex")`, `count({"ward": "heart", "age": (18, 64)})`, `to_pandas()` and
-            `plot()`. It holds released numbers only.
+            `plot()`. It contains released numbers only.
 
         Raises:
             RequestError: if values are not declared or in no order, or there are too many. No charge.
@@ -824,7 +824,7 @@ class Session:
             key: an idempotency key: trying again with the same key after a failure is charged once.
 
         Returns:
-            `RunningTotals`, with `totals()`, `to_pandas()` and `plot()`. It holds released numbers only.
+            `RunningTotals`, with `totals()`, `to_pandas()` and `plot()`. It contains released numbers only.
 
         Raises:
             RequestError: if the steps have no declared order, or there are too many. No charge.
@@ -855,8 +855,8 @@ class Session:
     ) -> RollingReport:
         """Return counts and sums of each of the last blocks of a table, and their totals over all of these.
 
-        Each block is charged once. When the calendar moves on, the blocks that are closed are answered from what is
-        stored, for nothing, and only new ones are charged.
+        Each block is charged once. When the calendar moves on, the closed blocks are answered from the ledger, for
+        nothing, and only new ones are charged.
 
         Args:
             question: COUNTs and SUMs of a table that is divided by time, without groups.
@@ -871,7 +871,7 @@ class Session:
             A `RollingReport`: a row for each block, and the total in the last row.
 
         Raises:
-            RequestError: if the table is not divided by time, or what is asked does not add up. No charge.
+            RequestError: if the table is not divided by time, or the question does not add up. No charge.
             BudgetExceeded: if a block cannot pay; those before it were answered, and are stored.
 
         Example:
@@ -884,10 +884,10 @@ class Session:
         with self._executor.pace.asking():
             query, _, _ = read_question(question, self._catalog)
             asked = blocks_to_report(query, self._catalog.schemas, last)
-            for _, one in asked:  # all of them are planned before the first is charged
-                check_additive(plan_question(one, options, self._catalog)[0])
+            for _, block_question in asked:  # all of them are planned before the first is charged
+                check_additive(plan_question(block_question, options, self._catalog)[0])
             cost = options.keywords()
-            return run_rolling(asked, lambda one: self.ask(one, **cost, confidence=level), level)
+            return run_rolling(asked, lambda block_question: self.ask(block_question, **cost, confidence=level), level)
 
     def plan_test(
         self,
@@ -940,7 +940,7 @@ class Session:
             A `Finding`: p-value, estimates with intervals, method, assumptions and cost.
 
         Raises:
-            RequestError: if the test needs what is not declared, or an argument is out of range. No charge.
+            RequestError: if the test needs undeclared facts, or an argument is out of range. No charge.
             BudgetExceeded: if the account cannot pay.
 
         Example:
@@ -965,7 +965,7 @@ class Session:
         intervals: bool = True,
         contribution: Contribution | None = None,
     ) -> RegressionPlan:
-        """Return what a regression measures, its noise and its price. It reads no data. Arguments as for `regress`.
+        """Return the sums of a regression, their noise and price. It reads no data. Arguments as for `regress`.
 
         Example:
             >>> session.plan_regress("visits", "age ~ ward", epsilon=1).price["epsilon"]
@@ -1005,14 +1005,14 @@ class Session:
             norm: a limit on the norm of a row's features, each a number from -1 to 1 between its bounds, a category
                 and the constant counting 1: 2, ("L1", 2) or ("L2", 2). Rows above it are scaled down. Less noise.
             intervals: whether the sums are measured, too, that standard errors need.
-            ridge: what is added to squares before estimates are computed, in rows: a number, "auto" or "adassp". It
+            ridge: an amount added to squares before estimates are computed, in rows: a number, "auto" or "adassp". It
                 changes estimates only.
             contribution: a limit on what one person contributes, instead of the table's own.
             confidence: the confidence level of the intervals. Defaults to 0.95.
             key: an idempotency key: trying again with the same key after a failure is charged once.
 
         Returns:
-            A `Regression`: `coefficients`, `submodel("cost ~ age")`, `predict(rows)`, `plot()`. It holds released
+            A `Regression`: `coefficients`, `submodel("cost ~ age")`, `predict(rows)`, `plot()`. It contains released
             numbers only.
 
         Raises:
@@ -1045,14 +1045,14 @@ class Session:
 
         Args:
             table: the name of a table or a view, or rows of one: `session.table("visits").where(...)`.
-            family: what to test together, a `privet.study.Family`. Its shares of the cost are fixed before.
+            family: what to test together, a `privet.study.Family`. Its shares of the cost are fixed in advance.
             epsilon: the privacy loss of all tests together. Defaults to a tenth of the budget.
             rho: the same as a zCDP parameter. Pass either epsilon or rho, not both.
-            confidence: the confidence level of the intervals, each by itself. Defaults to 0.95.
+            confidence: the confidence level of the intervals, pointwise. Defaults to 0.95.
             key: an idempotency key: trying again with the same key after a failure is charged once.
 
         Raises:
-            RequestError: if a test needs what is not declared, or an argument is out of range. No charge.
+            RequestError: if a test needs undeclared facts, or an argument is out of range. No charge.
             BudgetExceeded: if the account cannot pay for all of them. No charge.
 
         Example:
@@ -1087,7 +1087,7 @@ class Session:
         bound: Rule = "norm",
         contribution: Contribution | None = None,
     ) -> ThresholdPlan:
-        """Return what a sparse vector would cost and how far off it may be. Free. The arguments are those of `above`.
+        """Return the cost of a sparse vector and how far off it may be. Free. The arguments are those of `above`.
 
         Example:
             >>> session.plan_above(1000, limit=2, epsilon=0.5).cost["epsilon"]
@@ -1122,7 +1122,7 @@ class Session:
         bound: Rule = "norm",
         contribution: Contribution | None = None,
     ) -> OpenedVector:
-        """Open a sparse vector: it answers of each question that it is asked whether its answer is above a threshold.
+        """Open a sparse vector: it answers for each question whether its answer is above a threshold.
 
         It is charged whole when it is opened, and is closed after `limit` questions that came out above; those that
         come out below are free. Opened again with the same arguments, also after a restart, it goes on where it was.
@@ -1184,8 +1184,8 @@ class Session:
     ) -> Clipping:
         """Return a private estimate of what clamping and contribution bounding remove, with advice on bounds.
 
-        Charged like any question, once for all that it asks; the answer to the question itself is not among it. Shares
-        are of all rows that it is about, and of all people, whatever its groups.
+        Charged like any question, once for the whole report; it does not include the answer to the question itself.
+        Shares are of all rows that it is about, and of all people, whatever its groups.
 
         Args:
             question: SQL, or a question built on `Session.table`.
@@ -1235,7 +1235,7 @@ class Session:
         try:
             left, shares = self.remaining(), {}
             if isinstance(self.ledger, LedgerAdmin):
-                shares = {one.account: one.spent for one in self.ledger.balances()}
+                shares = {share.account: share.spent for share in self.ledger.balances()}
             spent = shares.get(self.account, shares.get(None))
             facts += [] if spent is None else [("spent", f"{bar(spent)} {percent(spent)}")]
             facts.append(("left", repr(left)))
@@ -1245,7 +1245,7 @@ class Session:
         return [*facts, ("tables", names)]
 
     def close(self) -> None:
-        """Finish questions in progress, and close the engine that the session made and what it was given to close.
+        """Finish questions in progress, and close the engine that the session made and everything passed to `closing`.
 
         A closed session refuses questions before they are charged. A borrowed engine or ledger stays open.
 
@@ -1289,10 +1289,10 @@ class ChargeList(tuple[Entry, ...]):
 
     def _figures(self) -> list[Figures]:
         return [
-            Figures("entry", tuple(str(one.number) for one in self), right=True),
-            Figures("time", tuple(one.time[:19].replace("T", " ") for one in self), right=False),
-            Figures("account", tuple(printable(one.account) for one in self), right=False),
-            Figures("charge", tuple(printable(charge_words(one.facts)) for one in self), right=False),
+            Figures("entry", tuple(str(charge.number) for charge in self), right=True),
+            Figures("time", tuple(charge.time[:19].replace("T", " ") for charge in self), right=False),
+            Figures("account", tuple(printable(charge.account) for charge in self), right=False),
+            Figures("charge", tuple(printable(charge_words(charge.facts)) for charge in self), right=False),
         ]
 
 

@@ -61,8 +61,8 @@ MUTANTS: list[Mutant] = [
         "planner.accuracy:excess",
         "laws/test_accuracy_first.py laws/test_accuracy_together.py",
         (
-            "max(one.half_width / one.wanted for one in reached(plan, target))",
-            "min(one.half_width / one.wanted for one in reached(plan, target))",
+            "max(width.half_width / width.wanted for width in reached(plan, target))",
+            "min(width.half_width / width.wanted for width in reached(plan, target))",
         ),
     ),
     *of(

@@ -148,8 +148,8 @@ MUTANTS: list[Mutant] = [
         "planner.make:aggregate_of",
         "conformance/test_aggregates.py",
         (
-            "_argument(asked, one, schema, limited, conditions, bounded=kind.bounded)",
-            "_argument(asked, one, schema, limited, where, bounded=False)",
+            "_argument(asked, argument, schema, limited, conditions, bounded=kind.bounded)",
+            "_argument(asked, argument, schema, limited, where, bounded=False)",
         ),
     ),
     *of(
@@ -213,7 +213,10 @@ MUTANTS: list[Mutant] = [
     *of(
         "planner.make:Among.choices",
         "adversarial/test_batches.py",
-        ("[choice for choice in found if self.family in (None, choice.family)]", "[choice for choice in found ]"),
+        (
+            "[choice for choice in all_choices if self.family in (None, choice.family)]",
+            "[choice for choice in all_choices ]",
+        ),
     ),
     *of(
         "planner.make:_choose",
@@ -302,14 +305,14 @@ MUTANTS: list[Mutant] = [
     *of(
         "planner.make:_errs_less",
         "unit/planner/test_sums_beside_means.py",
-        ("one.argument.middle**2 * moved(count)", "0"),
-        ("squares[1] * variance > squares[0] * moved(one.argument.plain())", "False"),
+        ("aggregate.argument.middle**2 * moved(count)", "0"),
+        ("squares[1] * variance > squares[0] * moved(aggregate.argument.plain())", "False"),
     ),
     *of(
         "planner.make:_beside_means",
         "unit/planner/test_sums_beside_means.py",
-        ("one.sums()[0] not in others", "True"),
-        ("others.union(draft.known).issuperset(one.sums())", "True"),
+        ("aggregate.sums()[0] not in others", "True"),
+        ("others.union(draft.known).issuperset(aggregate.sums())", "True"),
     ),
     *of(
         "aggregates.column_sums:CentredTotal.predicted_width",
@@ -329,7 +332,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "planner.measurements:_rows",
         "unit/test_measurements.py",
-        ("told.times * len(groups)", "1"),
+        ("column.times * len(groups)", "1"),
     ),
     *of(
         "planner.measurements:_groups",
@@ -434,8 +437,8 @@ MUTANTS: list[Mutant] = [
         "execution.executor:run_plan",
         "adversarial/test_session_order.py",
         (
-            "verify(plan, executor.schemas)\nfound = executor.find(plan, key)",
-            "found = executor.find(plan, key)",
+            "verify(plan, executor.schemas)\nkept = executor.find(plan, key)",
+            "kept = executor.find(plan, key)",
         ),
     ),
     *of(

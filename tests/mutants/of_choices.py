@@ -33,8 +33,8 @@ MUTANTS: list[Mutant] = [
     *of(
         "planner.comparison_plans:_moved",
         f"{CHOICES} {MOVED}",
-        ("max(one.distance for one in movements)", "min(one.distance for one in movements)"),
-        ("all(one.rises for one in movements)", "any(one.rises for one in movements)"),
+        ("max(movement.distance for movement in movements)", "min(movement.distance for movement in movements)"),
+        ("all(movement.rises for movement in movements)", "any(movement.rises for movement in movements)"),
     ),
     *of(
         "planner.comparison_plans:verify_choice",
@@ -42,7 +42,7 @@ MUTANTS: list[Mutant] = [
         ("plan.sensitivity < sensitivity", "False"),
         ("(plan.monotone and not monotone)", "False"),
         ("verify_scan(scan, tables)", "pass"),
-        ("0 <= one < len(plan.scans[scan].sums)", "True"),
+        ("0 <= column < len(plan.scans[scan].sums)", "True"),
     ),
     *of(
         "planner.comparison_plans:make_choice",
@@ -53,7 +53,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "planner.comparison_plans:ChoicePlan.multiples",
         CHOICES,
-        ("int(worth_of(*one) / self.unit)", "1"),
+        ("int(worth_of(*score) / self.unit)", "1"),
     ),
     *of(
         "planner.comparison_plans:ChoicePlan.digest",

@@ -93,7 +93,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "planner.make:_add_sizes",
         UNITS,
-        ("whole * (1 - part) / several", "whole / several"),
+        ("whole * (1 - part) / count", "whole / count"),
         ("whole * part / len(draft.sums)", "whole / len(draft.sums)"),
     ),
     *of(

@@ -33,7 +33,7 @@ MUTANTS: list[Mutant] = [
         "answer:_totals",
         "unit/test_pivots.py",
         ("() if by is None else (by.name,)", "()"),
-        ("replace(found, values=values, may_be_low=sides[0], may_be_high=sides[1])", "found"),
+        ("replace(total, values=values, may_be_low=sides[0], may_be_high=sides[1])", "total"),
     ),
     *of(
         "answer:_adds_up",

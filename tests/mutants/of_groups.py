@@ -177,6 +177,6 @@ MUTANTS: list[Mutant] = [
     *of(
         "planner.explain:listed_lines",
         "unit/planner/test_groups_alone.py",
-        ("plan.readings or any((asks(one.scan) for one in plan.passes))", "plan.readings"),
+        ("plan.readings or any((asks(pass_.scan) for pass_ in plan.passes))", "plan.readings"),
     ),
 ]

@@ -61,7 +61,7 @@ MUTANTS: list[Mutant] = [
         ("together and places[0] == places[1]", "False"),
         ("2 if together else 1", "1"),
     ),
-    *of("answer:Answer._number", ANSWERS, ("len(found) != 1", "False")),
+    *of("answer:Answer._number", ANSWERS, ("len(matching) != 1", "False")),
     *of(
         "inference.contrast:all_equal",
         MEANS,

@@ -129,7 +129,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "execution.executor:Executor.touched",
         "unit/test_blocks_session.py",
-        ("[one.scan.table for plan in plans for one in plan.passes]", "[]"),
+        ("[pass_.scan.table for plan in plans for pass_ in plan.passes]", "[]"),
     ),
     *of(
         "execution.rolling:_stacked",

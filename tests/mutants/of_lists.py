@@ -84,15 +84,15 @@ MUTANTS: list[Mutant] = [
     *of(
         "planner.cells:_axis",
         CELLS,
-        ("found.setdefault(missing, [])", "found.pop(missing, None)"),
-        ("expression not in one.about", "False"),
+        ("pieces_of.setdefault(missing, [])", "pieces_of.pop(missing, None)"),
+        ("expression not in question.about", "False"),
     ),
     *of("planner.cells:_Asked.terms", CELLS, ("place not in grouped", "False")),
     *of("planner.cells:_Asked.sizes", CELLS, ("self._levels", "self._levels[:1]")),
     *of(
         "planner.arrange:_noisy_at_each_level",
         CELLS,
-        ("any(one.known for plan in levels.plans for one in plan.readings)", "False"),
+        ("any(reading.known for plan in levels.plans for reading in plan.readings)", "False"),
     ),
     *of("planner.arrange:variance_of", CELLS, ("_noisy_at_each_level(plan)", "False")),
     *of("planner.batch:make_batch", CELLS, ("not shared", "False")),

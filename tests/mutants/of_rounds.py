@@ -81,7 +81,10 @@ MUTANTS: list[Mutant] = [
     *of(
         "planner.accuracy:Accuracy.reached",
         "laws/test_rounds.py",
-        ("all(one.reached and one.rows for one in self.columns)", "any(one.reached for one in self.columns)"),
+        (
+            "all(column.reached and column.rows for column in self.columns)",
+            "any(column.reached for column in self.columns)",
+        ),
     ),
     *of(
         "planner.verify:verify",

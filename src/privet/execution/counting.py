@@ -1,4 +1,4 @@
-"""Many counts at one charge: from what a caller names to a plan, and from a plan to what answers again for free."""
+"""Many counts at one charge: from names to a plan, and from a plan to an object that answers again for free."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _LARGEST_WEIGHT = 10**9
 
 @dataclass(frozen=True, repr=False)
 class MarginalsPlan(CountedPlan):
-    """Everything about marginals before they are charged: what is measured, the price, and every error to expect.
+    """Everything about marginals before they are charged: the measurements, the price, and every error to expect.
 
     Example:
         >>> plan = session.plan_marginals("visits", ["ward", "age"], epsilon=1)
@@ -63,18 +63,18 @@ class MarginalsPlan(CountedPlan):
 
     asked: tuple[tuple[str, ...], ...]
     ordered: Mapping[str, Ordered] = field(default_factory=dict)
-    """What is asked along some columns, besides their single values."""
+    """The ranges or prefixes asked for along some columns, besides their single values."""
 
     @property
     def errors(self) -> dict[tuple[str, ...], float]:
         """The standard error of a count of each table: the root of the mean variance, where cells differ."""
-        return {one: self._error(one, {}) for one in self.asked}
+        return {table: self._error(table, {}) for table in self.asked}
 
     @property
     def range_errors(self) -> dict[tuple[str, ...], float]:
         """The same for the ranges or prefixes of each table that has columns asked for in these."""
-        listed = [one for one in self.asked if any(name in self.ordered for name in one)]
-        return {one: self._error(one, self.ordered) for one in listed}
+        listed = [table for table in self.asked if any(name in self.ordered for name in table)]
+        return {table: self._error(table, self.ordered) for table in listed}
 
     def _error(self, names: tuple[str, ...], ordered: Mapping[str, Ordered]) -> float:
         from privet.strategy import marginals
@@ -88,18 +88,18 @@ class MarginalsPlan(CountedPlan):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything public about the plan as plain data that JSON can hold."""
-        errors = [{"columns": list(one), "standard_error": error} for one, error in self.errors.items()]
+        errors = [{"columns": list(table), "standard_error": error} for table, error in self.errors.items()]
         ranges = [
-            {"columns": list(one), "ordered": {name: self.ordered[name] for name in one if name in self.ordered}}
+            {"columns": list(table), "ordered": {name: self.ordered[name] for name in table if name in self.ordered}}
             | {"standard_error": error}
-            for one, error in self.range_errors.items()
+            for table, error in self.range_errors.items()
         ]
         return {**self.counts.plan.to_dict(), "tables": errors, **({"ranges": ranges} if ranges else {})}
 
     def _figures(self) -> list[Figures]:
-        errors = {", ".join(one) or "all rows": error for one, error in list(self.errors.items())[:_MOST_LISTED]}
-        for one, error in list(self.range_errors.items())[:_MOST_LISTED]:
-            columns = (f"{name} ({self.ordered[name]})" if name in self.ordered else name for name in one)
+        errors = {", ".join(table) or "all rows": error for table, error in list(self.errors.items())[:_MOST_LISTED]}
+        for table, error in list(self.range_errors.items())[:_MOST_LISTED]:
+            columns = (f"{name} ({self.ordered[name]})" if name in self.ordered else name for name in table)
             errors[", ".join(columns)] = error
         return error_figures("counts by", errors, self.counts)
 
@@ -122,9 +122,9 @@ def plan_marginals(
     amounts = _weights(asked, weights)
     # the strategy numbers attributes in an order of its own, which the digest shall not depend on
     order = _order(query)
-    axes = tuple(tuple(sorted(order[name] for name in one)) for one in asked)
+    axes = tuple(tuple(sorted(order[name] for name in table)) for table in asked)
     ranked = sorted(zip(axes, amounts, strict=True))
-    sets, shares = tuple(one for one, _ in ranked), tuple(share for _, share in ranked)
+    sets, shares = tuple(axes_of for axes_of, _ in ranked), tuple(share for _, share in ranked)
     kinds = _ordered(names, ordered)
     factors: dict[int, Workload] = {}
     if kinds:
@@ -161,14 +161,14 @@ def _ordered(names: tuple[str, ...], ordered: object) -> dict[str, Ordered]:
         return {}
     if not isinstance(ordered, Mapping):
         raise BadParameter("ordered", type(ordered).__name__, "a mapping of columns, such as {'age': 'ranges'}")
-    found = {}
+    kinds = {}
     for name, kind in ordered.items():
         if not isinstance(name, str):
             raise BadParameter("ordered", type(name).__name__, f"names of columns: {', '.join(names)}")
         if name not in names:
             raise UnknownName("column", name, names)
-        found[name] = cast(Ordered, choice(kind, "ordered", get_args(Ordered)))
-    return found
+        kinds[name] = cast(Ordered, choice(kind, "ordered", get_args(Ordered)))
+    return kinds
 
 
 def _check_ordered(name: str, key: GroupKey) -> None:
@@ -195,13 +195,13 @@ def _spans(key: GroupKey, kind: Ordered) -> Workload:
 def run_marginals(
     executor: Executor, plan: MarginalsPlan, *, nonnegative: bool, whole: bool, key: str | None
 ) -> Marginals:
-    """Return what a plan of marginals releases: from the ledger, or charged, read and drawn."""
+    """Return the release of a plan of marginals: from the ledger, or charged, read and drawn."""
     kept = run_counts(executor, plan.counts, key)
     return _marginals_of(plan, held_of(plan.counts, kept), nonnegative=nonnegative, whole=whole)
 
 
 def rehearsed_marginals(plan: MarginalsPlan) -> Marginals:
-    """Return marginals as the plan's, of zeros: what cannot be asked of them is refused before anything is charged."""
+    """Return marginals as the plan's, of zeros: questions they cannot answer are refused before anything is charged."""
     return _marginals_of(plan, _held(plan.counts, _zeros(plan.counts)), nonnegative=False, whole=False)
 
 
@@ -211,7 +211,7 @@ def _marginals_of(plan: MarginalsPlan, held: dict[str, Any], *, nonnegative: boo
 
 @dataclass(frozen=True, repr=False)
 class RangesPlan(CountedPlan):
-    """Everything about the ranges of a column before they are charged: what is measured, the price, the errors.
+    """Everything about the ranges of a column before they are charged: the measurements, the price, the errors.
 
     Example:
         >>> session.plan_ranges("visits", "age", epsilon=1).price["epsilon"]
@@ -291,7 +291,7 @@ def _all_ranges(sizes: tuple[int, ...]) -> Workload:
 
 def _edges(bucket: Expression) -> list[float]:
     """Return where the bins of a histogram start, and where the last one ends."""
-    low, high, many = (Fraction(cast(Any, one.constant)) for one in bucket.arguments[1:])
+    low, high, many = (Fraction(cast(Any, argument.constant)) for argument in bucket.arguments[1:])
     return [float(low + (high - low) * place / many) for place in range(int(many) + 1)]
 
 
@@ -303,19 +303,19 @@ def _listed_cells(
     facts = typed(asked.expression, schema.columns)
     if kind == "integer" and facts.values is None and facts.low is not None and facts.high is not None:
         low, high = int(cast(Any, facts.low)), int(cast(Any, facts.high))
-        several = high - low + 1
-        if bins is not None and bins < several:
-            width = -(-several // bins)
+        count_of = high - low + 1
+        if bins is not None and bins < count_of:
+            width = -(-count_of // bins)
             made = cells_of(frame, [_term(column).bin(width)])
             values = _values(made, schema)
             return made, (
                 tuple(max(value, low) for value in values),
                 tuple(min(value + width - 1, high) for value in values),
             )
-        if several > _MOST_CELLS:
+        if count_of > _MOST_CELLS:
             raise RequestError(
-                f"{asked.name} has {several:,} values, and ranges are measured over at most {_MOST_CELLS:,} cells; "
-                f"group them into bins: bins=1024 makes each {-(-several // 1024):,} values wide"
+                f"{asked.name} has {count_of:,} values, and ranges are measured over at most {_MOST_CELLS:,} cells; "
+                f"group them into bins: bins=1024 makes each {-(-count_of // 1024):,} values wide"
             )
     elif bins is not None:
         raise RequestError(f"bins= is for numbers, and {asked.name} is counted value by value; leave bins= out")
@@ -345,13 +345,13 @@ def _values(query: Query, schema: Schema) -> tuple[Any, ...]:
 
 
 def run_ranges(executor: Executor, plan: RangesPlan, *, nonnegative: bool, whole: bool, key: str | None) -> Ranges:
-    """Return what a plan of ranges releases: from the ledger, or charged, read and drawn."""
+    """Return the release of a plan of ranges: from the ledger, or charged, read and drawn."""
     kept = run_counts(executor, plan.counts, key)
     return _ranges_of(plan, held_of(plan.counts, kept), nonnegative=nonnegative, whole=whole)
 
 
 def rehearsed_ranges(plan: RangesPlan) -> Ranges:
-    """Return ranges as the plan's, of zeros: what cannot be asked of them is refused before anything is charged."""
+    """Return ranges as the plan's, of zeros: questions they cannot answer are refused before anything is charged."""
     return _ranges_of(plan, _held(plan.counts, _zeros(plan.counts)), nonnegative=False, whole=False)
 
 
@@ -361,18 +361,18 @@ def _ranges_of(plan: RangesPlan, held: dict[str, Any], *, nonnegative: bool, who
 
 
 def run_counts(executor: Executor, counts: CountsPlan, key: str | None) -> Kept:
-    """Return what is stored for a plan of many counts, or else charge, scan, draw and store."""
+    """Return the stored release of a plan of many counts, or else charge, scan, draw and store."""
     executor.check_open()
     verify(counts.plan, executor.schemas)
-    found = executor.find(counts.plan, key)
-    if found is None:
+    kept = executor.find(counts.plan, key)
+    if kept is None:
         with executor.turn(counts.plan.digest):
-            found = executor.release(counts.plan, key)
-    return found
+            kept = executor.release(counts.plan, key)
+    return kept
 
 
 def held_of(counts: CountsPlan, kept: Kept) -> dict[str, Any]:
-    """Return what an object that answers again holds: released numbers, and public facts about them."""
+    """Return the content of an object that answers again: released numbers, and public facts about them."""
     (column,) = kept.released.sums[0]
     return _held(counts, tuple(column))
 
@@ -382,8 +382,8 @@ def _zeros(counts: CountsPlan) -> tuple[int, ...]:
 
 
 def _held(counts: CountsPlan, released: tuple[int, ...]) -> dict[str, Any]:
-    one = counts.plan.passes[0]
-    low = loses(one)
+    pass_ = counts.plan.passes[0]
+    low = loses(pass_)
     notes = ["Rows whose values are not declared are in no cell, and were dropped before anyone was scaled down."]
     if low:
         notes.append(
@@ -398,7 +398,7 @@ def _held(counts: CountsPlan, released: tuple[int, ...]) -> dict[str, Any]:
         "measure": counts.measure,
         "released": released,
         "digest": counts.plan.digest,
-        "version": one.scan.schema.version,
+        "version": pass_.scan.schema.version,
         "price": dict(counts.plan.price),
         "total": None if counts.total is None else counts.total.value,
         "may_be_low": low,
@@ -420,9 +420,9 @@ def cells_of(frame: Frame, columns: Columns) -> Query:
     if isinstance(columns, str):
         raise BadParameter("columns", columns, "a list of columns, such as ['ward', 'sex']")
     given = listed(columns, "columns", "a list of columns, such as ['ward', 'sex']", most=1000)
-    if not given or not all(is_a(one, (str, Term)) for one in given):
+    if not given or not all(is_a(column, (str, Term)) for column in given):
         raise BadParameter("columns", columns, "a list of columns, such as ['ward', 'sex'], at least one")
-    names = [one for one in given if isinstance(one, str)]
+    names = [column for column in given if isinstance(column, str)]
     if len(set(names)) < len(names):
         raise BadParameter("columns", ", ".join(names), "different columns")
     query = frame.group_by(*given).agg(**{_ROWS: count()}).query()
@@ -458,35 +458,35 @@ def _subsets(
     if ways is not None:
         raise RequestError("pass either ways= or subsets=, not both")
     allowed = "a list of lists of columns, such as [['ward', 'sex'], ['age']]"
-    found: dict[frozenset[str], tuple[str, ...]] = {}
-    for one in listed(subsets, "subsets", allowed, most=_MOST_TABLES):
-        if isinstance(one, str):
-            raise BadParameter("subsets", one, allowed)
-        several = tuple(listed(one, "subsets", allowed, most=len(names)))
-        _check_named(several, names, "subsets", allowed)
-        if frozenset(several) in found or len(set(several)) < len(several):
-            raise BadParameter("subsets", ", ".join(several), f"{allowed}, each once")
-        found[frozenset(several)] = several
-    if not found:
+    sets: dict[frozenset[str], tuple[str, ...]] = {}
+    for subset in listed(subsets, "subsets", allowed, most=_MOST_TABLES):
+        if isinstance(subset, str):
+            raise BadParameter("subsets", subset, allowed)
+        columns = tuple(listed(subset, "subsets", allowed, most=len(names)))
+        _check_named(columns, names, "subsets", allowed)
+        if frozenset(columns) in sets or len(set(columns)) < len(columns):
+            raise BadParameter("subsets", ", ".join(columns), f"{allowed}, each once")
+        sets[frozenset(columns)] = columns
+    if not sets:
         raise BadParameter("subsets", "an empty list", allowed)
-    return tuple(found.values())
+    return tuple(sets.values())
 
 
 def _weights(asked: tuple[tuple[str, ...], ...], weights: Weights | None) -> tuple[float, ...]:
-    """Return how much the squared error of each table matters: 1 where nothing is said."""
+    """Return how much the squared error of each table matters: 1 where nothing is stated."""
     if weights is None:
         return (1.0,) * len(asked)
     allowed = "a mapping of sets of columns to numbers above 0, such as {('ward', 'sex'): 3}"
     if not isinstance(weights, Mapping):
         raise BadParameter("weights", type(weights).__name__, allowed)
-    places = {frozenset(one): place for place, one in enumerate(asked)}
-    found, seen = [1.0] * len(asked), set()
+    places = {frozenset(table): place for place, table in enumerate(asked)}
+    amounts, seen = [1.0] * len(asked), set()
     for columns, amount in weights.items():
         named = (columns,) if isinstance(columns, str) else tuple(columns) if isinstance(columns, tuple) else None
         if named is None or not all(isinstance(name, str) for name in named):
             raise BadParameter("weights", columns, allowed)
         if frozenset(named) not in places or len(set(named)) < len(named):
-            listed_sets = "; ".join(", ".join(one) for one in asked[:_MOST_LISTED])
+            listed_sets = "; ".join(", ".join(table) for table in asked[:_MOST_LISTED])
             raise BadParameter("weights", ", ".join(named), f"sets of columns that are asked for: {listed_sets}")
         number = rational(amount, "weights")
         if not 0 < number <= _LARGEST_WEIGHT:
@@ -495,8 +495,8 @@ def _weights(asked: tuple[tuple[str, ...], ...], weights: Weights | None) -> tup
         if place in seen:
             raise BadParameter("weights", ", ".join(named), "sets of different columns, each with one weight")
         seen.add(place)
-        found[place] = float(number)
-    return tuple(found)
+        amounts[place] = float(number)
+    return tuple(amounts)
 
 
 def _check_named(given: tuple[object, ...], names: tuple[str, ...], parameter: str, allowed: str) -> None:

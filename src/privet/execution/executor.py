@@ -38,7 +38,7 @@ Result = TypeVar("Result")
 
 
 class Kept(NamedTuple):
-    """What a ledger keeps of a plan, and the plan by which it was released: it is read by that one."""
+    """The stored release of a plan, and the plan by which it was released, which also reads it."""
 
     receipt: Receipt
     released: Released
@@ -46,7 +46,7 @@ class Kept(NamedTuple):
 
 
 class KeptBatch(NamedTuple):
-    """What a ledger keeps of a batch: each release by the digest of its plan, and the plans that read them."""
+    """The stored release of a batch: each release by the digest of its plan, and the plans that read them."""
 
     receipt: Receipt
     released: Mapping[str, Released]
@@ -54,7 +54,7 @@ class KeptBatch(NamedTuple):
 
 
 class Turns:
-    """One thread at a time for each digest: threads that ask the same wait for each other, and for no one else."""
+    """One thread at a time for each digest: threads that ask the same wait for each other, and for no others."""
 
     def __init__(self) -> None:
         self._process = os.getpid()
@@ -109,14 +109,14 @@ class Executor:
         self._closed = False
 
     def close(self) -> None:
-        """Refuse questions from now on, before they are charged; what is asked already is finished first."""
+        """Refuse questions from now on, before they are charged; questions in progress finish first."""
         self._closed = True
         here = os.getpid()
         with self._changed:
             self._changed.wait_for(lambda: here not in self._running)
 
     def check_open(self) -> None:
-        """Raise unless questions are still taken."""
+        """Raise unless questions are still accepted."""
         if self._closed:
             raise RequestError("this session is closed and reads nothing any more; open a new one")
 
@@ -124,7 +124,7 @@ class Executor:
     def turn(self, digest: str) -> Iterator[None]:
         """Keep out other threads that ask the same: it would be scanned and drawn twice.
 
-        The time spent waiting depends on the duration of another scan, so the result is held to the pace.
+        The time spent waiting depends on the duration of another scan, so the result follows the pace.
         """
         if self.pace.step is not None:
             self.pace.fresh()
@@ -141,36 +141,36 @@ class Executor:
                     self._changed.notify_all()
 
     def find(self, plan: Plan, key: str | None = None) -> Kept | None:
-        """Return what was released for a plan, by this or an earlier edition of the planner, and the plan it is of.
+        """Return the release of a plan, by this or an earlier edition of the planner, and the plan that it belongs to.
 
         Waits for no scan.
         """
         return next(filter(None, (self.stored(made.plan, made.digests[0], key) for made in editions_of(plan))), None)
 
     def find_batch(self, batch: Batch, key: str | None = None) -> KeptBatch | None:
-        """Return what was released for a batch, as `find` does for one plan."""
+        """Return the release of a batch, as `find` does for one plan."""
         return next(filter(None, (self._stored_batch(made, key) for made in editions_of_batch(batch))), None)
 
     def stored(self, plan: Plan, digest: str | None = None, key: str | None = None) -> Kept | None:
-        """Return what is stored for a plan, under its own digest or the one that an earlier edition gave it.
+        """Return the stored release of a plan, under its own digest or that of an earlier edition.
 
         A key is charged with it, which is free as the plan was paid for and answered, and refuses the key of another
         question.
         """
         digest = plan.digest if digest is None else digest
-        found = self.ledger.find(digest, self.account)
-        if found is not None and key is not None:
+        entry = self.ledger.find(digest, self.account)
+        if entry is not None and key is not None:
             self.charge(plan, digest, key)
-        return None if found is None else Kept(found[0], _unpacked(found[1]), plan)
+        return None if entry is None else Kept(entry[0], _unpacked(entry[1]), plan)
 
     def _stored_batch(self, made: MadeBatch, key: str | None = None) -> KeptBatch | None:
-        found = self.ledger.find(made.digest, self.account)
-        if found is not None and key is not None:
+        entry = self.ledger.find(made.digest, self.account)
+        if entry is not None and key is not None:
             self._charge_batch(made, key)
-        return None if found is None else _kept_all(found[0], found[1], made)
+        return None if entry is None else _kept_all(entry[0], entry[1], made)
 
     def _versions(self, plans: Sequence[Plan]) -> dict[str, str]:
-        names = {name for plan in plans for one in plan.passes for name in tables_of(one.scan.table)}
+        names = {name for plan in plans for pass_ in plan.passes for name in tables_of(pass_.scan.table)}
         names |= {name for plan in plans if isinstance(plan, PublicPlan) for name in plan.names}
         return self.versions(names)
 
@@ -181,17 +181,17 @@ class Executor:
     def _read_exacts(
         self, plan: Plan, receipt: Receipt, charged: Plan | Batch
     ) -> tuple[list[SealedSums], tuple[Key, ...]]:
-        """Return what the passes of a plan read, and the values by which they did, where the first one finds them."""
+        """Return the data read by the passes of a plan, and the values used for it, where the first one finds them."""
         if plan.choosing:
             raise InvariantError("a plan that chooses its limits is read in two stages")
         if not plan.finds_first:
-            return self._read_scans([one.scan for one in plan.passes], receipt), ()
+            return self._read_scans([pass_.scan for pass_ in plan.passes], receipt), ()
         first = self._read_scans([plan.passes[0].scan], receipt)
-        found = found_first(first[0], plan, receipt, charged)
-        return first + self._read_scans([with_found(one.scan, found) for one in plan.passes[1:]], receipt), found
+        values = found_first(first[0], plan, receipt, charged)
+        return first + self._read_scans([with_found(pass_.scan, values) for pass_ in plan.passes[1:]], receipt), values
 
     def _read_sizes(self, plan: Plan, receipt: Receipt) -> tuple[list[SealedSums], dict[int, Columns]]:
-        """Return what the passes of a plan read at the limits that are chosen first, and the sizes that chose them.
+        """Return the data read by a plan's passes at the limits that are chosen first, and the sizes that chose them.
 
         Guarantee: both stages were charged before the first; sizes are drawn once, and nothing of them is kept unless
         all is. A failure between the stages leaves the charge as it is.
@@ -226,17 +226,17 @@ class Executor:
         return self.engine.snapshot() if isinstance(self.engine, TakesSnapshots) else nullcontext()
 
     def read_scan(self, scan: Scan, receipt: Receipt) -> SealedSums:
-        """Return the exact sums of one scan, sealed, for what a receipt shows was charged."""
+        """Return the exact sums of one scan, sealed, for a charge that a receipt shows."""
         return self._read_scans([scan], receipt)[0]
 
     def _check_scans(self, plans: Sequence[Plan]) -> None:
-        """Refuse what an engine would refuse, before it is charged."""
+        """Refuse scans that an engine would refuse, before they are charged."""
         self.check_open()
         for plan in plans:
             widest = plan.at_limits({place: largest_limit(plan.passes[place]) for place in plan.choosing})
-            for one in (*plan.passes, *(widest.passes if plan.choosing else ())):
-                if asks(one.scan):
-                    self.engine.check(one.scan)
+            for pass_ in (*plan.passes, *(widest.passes if plan.choosing else ())):
+                if asks(pass_.scan):
+                    self.engine.check(pass_.scan)
 
     def _charge_batch(self, made: MadeBatch, key: str | None) -> Receipt:
         batch = made.batch
@@ -251,8 +251,8 @@ class Executor:
         )
 
     def touched(self, plans: Sequence[Plan]) -> Touched | None:
-        """Return the blocks that plans read, where all they read are blocks of one table; None for all data."""
-        return self._blocks_of([one.scan.table for plan in plans for one in plan.passes])
+        """Return the blocks that plans read, where they read only blocks of one table; None for all data."""
+        return self._blocks_of([pass_.scan.table for plan in plans for pass_ in plan.passes])
 
     def _blocks_of(self, relations: Sequence[Relation]) -> Touched | None:
         return touched_by(relations, self.schemas) if has_blocks(self.schemas) else None
@@ -266,7 +266,7 @@ class Executor:
 
     def remaining(self, plans: Sequence[Plan] = ()) -> Left:
         """Return what is left to ask with, about all data or about the blocks that plans read."""
-        return self.remaining_for([one.scan.table for plan in plans for one in plan.passes])
+        return self.remaining_for([pass_.scan.table for plan in plans for pass_ in plan.passes])
 
     def remaining_for(self, relations: Sequence[Relation]) -> Left:
         """Return what is left to ask with, about all data or about the blocks that relations read."""
@@ -275,16 +275,16 @@ class Executor:
             return self.ledger.remaining(self.account)
         return self.ledger.remaining(self.account, blocks=blocks)
 
-    def _charged(self, event: Event, digest: str, *, blocks: Touched | None, **told: Any) -> Receipt:
+    def _charged(self, event: Event, digest: str, *, blocks: Touched | None, **details: Any) -> Receipt:
         """Charge an event to the blocks that are read, or for all data where the ledger counts no blocks."""
         if blocks is None or not isinstance(self.ledger, CountsBlocks):
-            return self.ledger.charge(event, digest, account=self.account, **told)
+            return self.ledger.charge(event, digest, account=self.account, **details)
         names = block_names(blocks, self.schemas[blocks.table])
-        facts = {**(told.pop("facts") or {}), "blocks": {"table": blocks.table, "names": names}}
-        return self.ledger.charge(event, digest, account=self.account, blocks=blocks, facts=facts, **told)
+        facts = {**(details.pop("facts") or {}), "blocks": {"table": blocks.table, "names": names}}
+        return self.ledger.charge(event, digest, account=self.account, blocks=blocks, facts=facts, **details)
 
     def release_batch(self, batch: Batch, key: str | None) -> KeptBatch:
-        """Charge for a batch, then scan, draw and store each of its releases; return what is stored."""
+        """Charge for a batch, then scan, draw and store each of its releases; return the stored batch."""
         self._check_scans(batch.releases)
         now = MadeBatch(batch, batch.digest, batch.releases)
         receipt = self._charge_batch(now, key)
@@ -296,13 +296,13 @@ class Executor:
 
     def find_choice(self, plan: ChoicePlan, key: str | None = None) -> tuple[Receipt, int] | None:
         """Return which option was chosen for a plan, if it was; a key is charged with it, which is free."""
-        found = self.ledger.find(plan.digest, self.account)
-        if found is not None and key is not None:
+        entry = self.ledger.find(plan.digest, self.account)
+        if entry is not None and key is not None:
             self._charge_choice(plan, key)
-        return None if found is None else (found[0], cast(int, found[1]))
+        return None if entry is None else (entry[0], cast(int, entry[1]))
 
     def release_choice(self, plan: ChoicePlan, key: str | None) -> tuple[Receipt, int]:
-        """Charge for a choice, then scan, draw and store; return what is stored."""
+        """Charge for a choice, then scan, draw and store; return the stored choice."""
         self.check_open()
         for scan in plan.scans:
             self.engine.check(scan)
@@ -338,7 +338,7 @@ class Executor:
         )
 
     def release(self, plan: Plan, key: str | None) -> Kept:
-        """Charge for a plan, then scan, draw and store; return what is stored."""
+        """Charge for a plan, then scan, draw and store; return the stored release."""
         self._check_scans([plan])
         receipt = self.charge(plan, plan.digest, key)
         # by another thread, process or account that asked the same
@@ -355,13 +355,13 @@ class Executor:
                 exacts, sizes = self._read_sizes(plan, receipt)
             return release(exacts, plan, receipt, sizes=sizes)
         with self._snapshot():
-            exacts, found = self._read_exacts(plan, receipt, plan)
-        return release(exacts, plan, receipt, found)
+            exacts, values = self._read_exacts(plan, receipt, plan)
+        return release(exacts, plan, receipt, values)
 
     def _drawn_batch(self, batch: Batch, receipt: Receipt) -> tuple[Released, ...]:
         with self._snapshot():
             read = [self._read_exacts(plan, receipt, batch) for plan in batch.releases]
-        return release_all([exacts for exacts, _ in read], batch, receipt, [found for _, found in read])
+        return release_all([exacts for exacts, _ in read], batch, receipt, [values for _, values in read])
 
     def _scan(self, scan: Scan) -> SealedSums:
         # whatever an engine or a source raises may quote a row
@@ -369,20 +369,20 @@ class Executor:
 
 
 def run_plan(executor: Executor, plan: Plan, *, confidence: Number | None, key: str | None) -> Answer:
-    """Return the answer to a plan of one round: what the ledger has stored, or else charge, scan and draw."""
+    """Return the answer to a plan of one round: from the ledger, or else charge, scan and draw."""
     if confidence is None:
         confidence = plan.target.confidence if plan.target else CONFIDENCE
     level = float(open_probability(confidence, "confidence"))
     verify(plan, executor.schemas)
-    found = executor.find(plan, key)
-    if found is None:
+    kept = executor.find(plan, key)
+    if kept is None:
         with executor.turn(plan.digest):
-            found = executor.release(plan, key)
-    return read_answer(found.released, found.plan, found.receipt, confidence=level)
+            kept = executor.release(plan, key)
+    return read_answer(kept.released, kept.plan, kept.receipt, confidence=level)
 
 
 MOST_LISTED = 200_000
-"""The most rows of public tables that an answer is made of."""
+"""The most rows of public tables that make up an answer."""
 
 
 def run_public(executor: Executor, plan: PublicPlan, *, key: str | None) -> Answer:
@@ -395,14 +395,14 @@ def run_public(executor: Executor, plan: PublicPlan, *, key: str | None) -> Answ
     if not isinstance(engine, ListsPublicRows):
         raise Unsupported("this engine lists no public tables by themselves; read them where they are, without noise")
     rows = []
-    for one in listings(plan.query):
-        found = engine.list_public(one.table, MOST_LISTED)
-        if found is None:
+    for listing in listings(plan.query):
+        listed = engine.list_public(listing.table, MOST_LISTED)
+        if listed is None:
             raise Unsupported(
                 f"this asks about public tables only, and of more than {MOST_LISTED:,} of their rows; add a WHERE, or "
                 f"read them where they are, without noise"
             )
-        rows.append(found)
+        rows.append(listed)
     kept = executor.stored(plan, key=key)
     if kept is not None:
         return read_public(rows, plan, kept.receipt)
@@ -412,7 +412,7 @@ def run_public(executor: Executor, plan: PublicPlan, *, key: str | None) -> Answ
 
 
 def _alone(work: Callable[[], Result], failure: Callable[[], PrivetError]) -> Result:
-    """Return what work on private rows returns; whatever it raises leaves without its text, its frames and its notes.
+    """Return the result of work on private rows; any exception leaves without its text, its frames and its notes.
 
     Guarantee: from what is raised here nothing can be reached that a foreign error said, nor a frame that held rows.
     """
@@ -427,7 +427,7 @@ def _alone(work: Callable[[], Result], failure: Callable[[], PrivetError]) -> Re
 
 
 def without_private_words(work: Callable[[], Result]) -> Result:
-    """Return what work on private rows returns; what it raises contains nothing that depends on rows."""
+    """Return the result of work on private rows; its exceptions contain nothing that depends on rows."""
     return _alone(work, _unreleased)
 
 
@@ -437,7 +437,7 @@ def _unreleased() -> PrivetError:
 
 def _kept_all(receipt: Receipt, stored: Plain, made: MadeBatch) -> KeptBatch:
     each = zip(made.releases, cast(Any, stored), strict=True)
-    return KeptBatch(receipt, {plan.digest: _unpacked(one) for plan, one in each}, made.batch.plans)
+    return KeptBatch(receipt, {plan.digest: _unpacked(release_of) for plan, release_of in each}, made.batch.plans)
 
 
 def _packed(released: Released) -> Plain:
@@ -445,5 +445,5 @@ def _packed(released: Released) -> Plain:
 
 
 def _unpacked(stored: Plain) -> Released:
-    """Return what is stored; what was released before words were drawn has none."""
+    """Return the stored release; releases from before words were drawn have none."""
     return Released(*cast(Any, stored))

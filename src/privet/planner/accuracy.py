@@ -1,9 +1,9 @@
 """How accurate an answer will be, and how accurate it must be: half-widths of intervals, from public facts alone.
 
-The noise of a column that is linear in one sum is the same whatever the data: so much of it has a price that is known
-before. How wide other columns are, as of AVG, and how wide all are beside their values, depends on the data: it is
-computed for some numbers of rows n, and as the most it can be, and rounds find it out. Where all groups of a question
-are public, it is known before a row is read which cells each number sums that is computed from them, and so its noise.
+The noise of a column that is linear in one sum is the same whatever the data: its price is known in advance. The
+widths of other columns, as of AVG, and all widths relative to their values, depend on the data: they are computed for
+some numbers of rows n, and as the most they can be, and rounds measure them. Where all groups of a question are
+public, the cells that each computed number sums are known before a row is read, and so is its noise.
 """
 
 from __future__ import annotations
@@ -39,23 +39,23 @@ if TYPE_CHECKING:
     from privet.core.event import Floats
 
 _WIDEST = Fraction(10) ** 300
-"""So wide, and no less narrow than 1 over it, may an interval be asked to be: floats hold what is between."""
+"""An interval may be asked to be this wide, or as narrow as 1 over it: floats represent all widths between."""
 
 CONFIDENCE = Fraction(19, 20)
 """The confidence level of intervals where none is passed."""
 
 SIZES = (100, 1_000, 10_000, 100_000)
-"""The numbers of rows in a group for which widths are given."""
+"""The numbers of rows in a group for which widths are stated."""
 
 LIMITS = (1, 10, 100, 1_000)
-"""The contribution limits for which widths are given, where the answer chooses its own."""
+"""The contribution limits for which widths are stated, where the answer chooses its own."""
 
 TAIL = 0.05
 
 _OVER_ROWS = "computed from released rows; its interval comes with the answer"
 
 _MOST_CELLS = 4096
-"""Sums over more cells are not counted beforehand."""
+"""Sums over more cells are not counted in advance."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Reached:
 
 
 def read_target(within: StatedWidth | Limit, confidence: Number | None) -> Target:
-    """Return what a caller wants: one half-width for all columns, or one for each column that is named."""
+    """Return the target of a caller: one half-width for all columns, or one for each column that is named."""
     level = CONFIDENCE if confidence is None else open_probability(confidence, "confidence")
     if not 0 < float(level) < 1:
         raise BadParameter(
@@ -113,7 +113,7 @@ def limited(plan: Plan, target: Target) -> dict[str, Limit]:
     """Return the columns that have a limit, each with its own; refuse names that are none, or have no noise."""
     readings = {reading.name for reading in plan.readings}
     named = meanings(plan.query)
-    found = {}
+    limits = {}
     for name, _ in target.columns:
         if name not in named:
             raise UnknownName("column", name, named)
@@ -124,14 +124,14 @@ def limited(plan: Plan, target: Target) -> dict[str, Limit]:
         if limit is not None and mentions(meaning) & readings:
             if limit.relative and meaning.function in {"as_date", "as_timestamp"}:
                 raise Unsupported(f"{name!r} is a date, of which there are no parts; pass a number of days: within=7")
-            found[name] = limit
-    if not found:
+            limits[name] = limit
+    if not limits:
         raise RequestError("no column of this question has noise, so there is nothing that within= could limit")
-    return found
+    return limits
 
 
 def has_price(plan: Plan, target: Target) -> bool:
-    """Whether the price of a target is known before: all is absolute, and for columns that are linear in one sum."""
+    """Whether the price of a target is known in advance: all is absolute, for columns linear in one sum."""
     columns = limited(plan, target)
     return all(not limit.relative and half_width_of(plan, name, 0.5) is not None for name, limit in columns.items())
 
@@ -142,7 +142,7 @@ def half_width_of(plan: Plan, column: str, confidence: float) -> Fraction | None
         sums = plan.sums
         return None if sums is None else sums.half_width(column, confidence)
     line = linear_in(meanings(plan.query)[column])
-    reading = next((one for one in plan.readings if line and one.name == line.column), None)
+    reading = next((candidate for candidate in plan.readings if line and candidate.name == line.column), None)
     if line is None or reading is None:
         return None
     if reading.aggregate.steady:
@@ -161,18 +161,18 @@ def reached(plan: Plan, target: Target) -> tuple[Reached, ...]:
     Guarantee: what is shown is off by no more, as the sums are bounded, at least as often as the confidence says: it is
     the quantile of the very noise that will be drawn, and what rounding may add, times the exact factor of the sum.
     """
-    found = []
+    half_widths = []
     for name, limit in limited(plan, target).items():
         half = half_width_of(plan, name, float(target.confidence))
         if half is None or limit.relative:
             raise InvariantError("a width that depends on the data has no price")
-        found.append(Reached(name, half, limit.amount))
-    return tuple(found)
+        half_widths.append(Reached(name, half, limit.amount))
+    return tuple(half_widths)
 
 
 def excess(plan: Plan, target: Target) -> Fraction:
-    """Return the largest half-width of a plan as a multiple of what it may be: at most 1 where the target is met."""
-    return max(one.half_width / one.wanted for one in reached(plan, target))
+    """Return the largest half-width of a plan as a multiple of its limit: at most 1 where the target is met."""
+    return max(width.half_width / width.wanted for width in reached(plan, target))
 
 
 def _rounding(plan: Plan, reading: Reading) -> Fraction:
@@ -182,7 +182,7 @@ def _rounding(plan: Plan, reading: Reading) -> Fraction:
 
 
 def facts_of(plan: Plan) -> dict[str, Any] | None:
-    """Return the target of a plan, and what it reaches, as plain data."""
+    """Return the target of a plan, and the widths it reaches, as plain data."""
     if plan.target is None:
         return None
     if plan.rounds > 1:
@@ -192,13 +192,13 @@ def facts_of(plan: Plan) -> dict[str, Any] | None:
         ]
         return {"confidence": float(plan.target.confidence), "rounds": plan.rounds, "columns": wanted}
     columns = [
-        {"column": one.column, "within": float(one.wanted), "half_width": float(one.half_width)}
-        for one in reached(plan, plan.target)
+        {"column": width.column, "within": float(width.wanted), "half_width": float(width.half_width)}
+        for width in reached(plan, plan.target)
     ]
     return {"confidence": float(plan.target.confidence), "columns": columns}
 
 
-# How narrow released intervals are beside what was asked. Sees released numbers only.
+# Released intervals beside the widths that were asked for. Uses released numbers only.
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ class Achieved:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """What became of a width that was asked for: the rounds that were paid for, and how narrow the answer is."""
+    """The outcome of a width that was asked for: the rounds that were paid for, and how narrow the answer is."""
 
     columns: tuple[Achieved, ...]
     receipts: tuple[Receipt, ...]
@@ -251,31 +251,31 @@ class Accuracy:
     @property
     def reached(self) -> bool:
         """Whether every interval is as narrow as asked; an answer without rows has none that is."""
-        return all(one.reached and one.rows for one in self.columns)
+        return all(column.reached and column.rows for column in self.columns)
 
     def note(self) -> str:
         """Return in words whether the width was reached, and otherwise how wide the answer is."""
         count = f"{len(self.receipts)} of {self.rounds} rounds"
         if self.reached:
             return f"as narrow as asked after {count}."
-        told = "; ".join(one.words() for one in self.columns if not one.reached or not one.rows)
+        wide = "; ".join(column.words() for column in self.columns if not column.reached or not column.rows)
         why = self.ended or f"the maximum was spent ({count})"
-        return f"NOT as narrow as asked: {why}; {told or 'no row is shown'}."
+        return f"NOT as narrow as asked: {why}; {wide or 'no row is shown'}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data that JSON can hold."""
         return {
             "reached": self.reached,
-            "rounds": [{"entry": one.entry, "digest": one.digest} for one in self.receipts],
+            "rounds": [{"entry": receipt.entry, "digest": receipt.digest} for receipt in self.receipts],
             "most_rounds": self.rounds,
-            "columns": [one.to_dict() for one in self.columns],
+            "columns": [column.to_dict() for column in self.columns],
         }
 
 
 def achieved(column: str, limit: Limit, values: Sequence[Any], low: Sequence[float], high: Sequence[float]) -> Achieved:
     """Return how narrow the intervals of a column are: how far the further end is from the value.
 
-    As a part, that is divided by whichever number of the interval is nearest to 0. So where the interval holds the
+    As a part, that is divided by the number of the interval that is nearest to 0. So where the interval covers the
     truth, the value is off by no more than that part of the truth, whatever that is.
     """
     widest, met, rows = 0.0, 0, 0
@@ -291,9 +291,9 @@ def achieved(column: str, limit: Limit, values: Sequence[Any], low: Sequence[flo
 
 def _in_days(values: Sequence[Any]) -> list[Any]:
     """Return dates and timestamps as days since 1970, and NaN for the ends that a NULL has; numbers as they are."""
-    if not any(isinstance(one, datetime.date) for one in values):
+    if not any(isinstance(value, datetime.date) for value in values):
         return [*values]
-    return [microseconds(one) / MICROSECONDS if isinstance(one, datetime.date) else one for one in values]
+    return [microseconds(value) / MICROSECONDS if isinstance(value, datetime.date) else value for value in values]
 
 
 def _width(value: Any, bottom: float, top: float, limit: Limit) -> float:
@@ -339,38 +339,38 @@ def widths(plan: Plan) -> tuple[Width, ...]:
     if plan.choosing:
         return _by_limit(plan)
     readings = {reading.name: reading for reading in plan.readings}
-    found = []
+    columns = []
     if not readings or not all(step.plain for step in plan.query.steps):
         summed = plan.sums if plan.query.steps and not plan.query.lists else None
         if summed is not None:
             return _of_sums(summed)
         return tuple(Width(name, note=_OVER_ROWS if noisy else "without noise") for name, noisy in _over_rows(plan))
-    for name, told in meanings(plan.query).items():
-        meaning = told.arguments[0] if told.function in ("as_date", "as_timestamp") else told  # in days
+    for name, shown in meanings(plan.query).items():
+        meaning = shown.arguments[0] if shown.function in ("as_date", "as_timestamp") else shown  # in days
         if meaning.column in readings:
-            found.append(_of_reading(name, readings[meaning.column], plan))
+            columns.append(_of_reading(name, readings[meaning.column], plan))
         elif not mentions(meaning) & set(readings):
-            found.append(Width(name, note="without noise"))
+            columns.append(Width(name, note="without noise"))
         else:
-            found.append(Width(name, note="derived; its interval comes with the answer"))
-    return tuple(found)
+            columns.append(Width(name, note="derived; its interval comes with the answer"))
+    return tuple(columns)
 
 
 def _of_sums(sums: CellSums) -> tuple[Width, ...]:
     """Return the half-widths of columns that are sums of released cells: of several rows, the widest."""
     halves = {name: noise.half_widths(1 - TAIL) for name, noise in sums.noises.items()}
-    found = []
+    columns = []
     for name, meaning in meanings(sums.query).items():
         line = linear_in(meaning)
         if line is not None and line.column in halves:
             half = halves[line.column] * float(abs(line.factor))
             alike = half.max() - half.min() <= 1e-6 * half.max()
-            found.append(Width(name, half_width=float(half.max()), note="" if alike else "at most"))
+            columns.append(Width(name, half_width=float(half.max()), note="" if alike else "at most"))
         elif mentions(meaning) & set(halves):
-            found.append(Width(name, note="derived; its interval comes with the answer"))
+            columns.append(Width(name, note="derived; its interval comes with the answer"))
         else:
-            found.append(Width(name, note="without noise"))
-    return tuple(found)
+            columns.append(Width(name, note="without noise"))
+    return tuple(columns)
 
 
 def _over_rows(plan: Plan) -> list[tuple[str, bool]]:
@@ -378,10 +378,10 @@ def _over_rows(plan: Plan) -> list[tuple[str, bool]]:
     noisy = {reading.name for reading in plan.readings if reading.noisy}
     shown = [*(key.name for key in plan.query.keys), *(reading.name for reading in plan.readings)]
     for step in plan.query.steps:
-        seen = noisy | {name for one in step.beside for name, _ in one.names}
+        seen = noisy | {name for table in step.beside for name, _ in table.names}
         for over in (*step.aggregates, *step.windows):
             used = [*over.arguments, *over.partition, *(term.expression for term in over.order), over.where]
-            if any(mentions(one) & seen for one in used if one is not None):
+            if any(mentions(term) & seen for term in used if term is not None):
                 seen.add(over.name)
         seen |= {key.name for key in step.keys or () if mentions(key.expression) & seen}
         shown = [output.name for output in step.outputs]
@@ -394,26 +394,27 @@ def _by_limit(plan: Plan) -> tuple[Width, ...]:
     top = min(largest_limit(plan.passes[place]) for place in plan.choosing)
     limits = [limit for limit in LIMITS if limit <= top]
     every = [widths(replace(_at_limit(plan, limit), covers="noise")) for limit in limits]
-    found = []
-    for several in zip(*every, strict=True):
-        words = (f"at a limit of {limit:,}: {one.words()}" for limit, one in zip(limits, several, strict=True))
-        found.append(
-            replace(several[0], half_width=None, at=(), note="; ".join(words)) if several[0].known else several[0]
+    columns = []
+    for column in zip(*every, strict=True):
+        words = (f"at a limit of {limit:,}: {width.words()}" for limit, width in zip(limits, column, strict=True))
+        columns.append(
+            replace(column[0], half_width=None, at=(), note="; ".join(words)) if column[0].known else column[0]
         )
-    return tuple(found)
+    return tuple(columns)
 
 
 def _at_limit(plan: Plan, limit: int) -> Plan:
     """Return a plan as if its limits were stated, and not to be chosen."""
     made = plan.at_limits(dict.fromkeys(plan.choosing, limit))
     stated = [
-        replace(one, measure=replace(one.sizes, people=None)) if one.sizes is not None else one for one in made.passes
+        replace(pass_, measure=replace(pass_.sizes, people=None)) if pass_.sizes is not None else pass_
+        for pass_ in made.passes
     ]
     return replace(made, passes=tuple(stated))
 
 
 def heading(plan: Plan) -> str:
-    """Return what the half-widths of a plan are: at which confidence, and after how many rounds."""
+    """Return a heading for the half-widths of a plan: their confidence, and the number of rounds."""
     if plan.target is None or plan.rounds == 1:
         return f"{1 - TAIL:.0%} half-width"
     return f"{float(plan.target.confidence):.4g} half-width after all {plan.rounds} rounds"
@@ -427,27 +428,27 @@ def tail_of(plan: Plan) -> float:
 def _of_reading(name: str, reading: Reading, plan: Plan) -> Width:
     if not isinstance(reading.places[0], Known):
         index, column = plan.across(reading.places[0])[-1]
-        told = plan.passes[index].measure.width(plan.passes[index].scan, column)
-        if told is not None:
-            return Width(name, note=told)
+        words = plan.passes[index].measure.width(plan.passes[index].scan, column)
+        if words is not None:
+            return Width(name, note=words)
     place, factor = reading.places[0], reading.aggregate.linear
     if factor is not None:
         if not reading.noisy:
             return Width(name, half_width=0.0, note="exact: the number is public")
         return Width(name, half_width=plan.noise_within(place, 1 - tail_of(plan)) * float(factor))
-    laws = [plan.law(one) for one in reading.places]
+    laws = [plan.law(at) for at in reading.places]
     if reading.aggregate.steady:
         return Width(name, half_width=reading.aggregate.predicted_width(laws, 1, tail_of(plan)))
     count = reading.places[-1]
     sizes = (count.value,) if isinstance(count, Known) else SIZES
     predicted = [(n, reading.aggregate.predicted_width(laws, n, tail_of(plan))) for n in sizes]
-    found = tuple((n, width) for n, width in predicted if width is not None)
-    if not found:
+    known = tuple((n, width) for n, width in predicted if width is not None)
+    if not known:
         return Width(name, note="its interval comes with the answer")
     note = "at most" if reading.aggregate.exactly else "roughly, at most"
     if isinstance(count, Known):
-        return Width(name, half_width=found[0][1], note=note)
-    return Width(name, at=found, note=note)
+        return Width(name, half_width=known[0][1], note=note)
+    return Width(name, at=known, note=note)
 
 
 @dataclass(frozen=True)
@@ -498,7 +499,7 @@ class EqualSums:
     terms: tuple[int, ...]
     factor: float
     rounding: float = 0.0
-    """How far each term that is shown may be from the one with noise: what is weighted is shown as a whole number."""
+    """How far each term that is shown may be from the one with noise: weighted counts are shown as whole numbers."""
 
     def half_widths(self, confidence: float) -> Floats:
         """Return how far the noise of each sum reaches with this probability: the very width of its interval."""
@@ -529,7 +530,7 @@ class CellSums:
     noises: Mapping[str, SummedNoise | EqualSums]
 
     def half_width(self, column: str, confidence: float) -> Fraction | None:
-        """Return how wide a column is where it is widest; None where it is not linear in one sum."""
+        """Return the largest half-width of a column; None where it is not linear in one sum."""
         line = linear_in(meanings(self.query)[column])
         if line is None or line.column not in self.noises:
             return None
@@ -537,7 +538,7 @@ class CellSums:
 
 
 def sums_of_groups(plan: Plan) -> CellSums | None:
-    """Return what a question sums where its first step does no more than add up public groups; None where it is not so.
+    """Return the sums of a question whose first step only adds up public groups; None for any other question.
 
     The keys of the step, and which groups it keeps, are computed here from the values of public keys.
     """
@@ -546,40 +547,40 @@ def sums_of_groups(plan: Plan) -> CellSums | None:
     plain = first.keys is not None and not first.windows and not first.beside and first.having is None
     if not plain or plan.rounds > 1 or plan.discovers or not all(step.plain for step in later):
         return None
-    readings = {one.name: one for one in plan.readings}
-    added = [readings.get(_summed(one) or "") for one in sums]
-    places = [None if one is None or one.aggregate.linear is None else one.places[0] for one in added]
+    readings = {reading.name: reading for reading in plan.readings}
+    added = [readings.get(_summed(total) or "") for total in sums]
+    places = [None if reading is None or reading.aggregate.linear is None else reading.places[0] for reading in added]
     if not sums or any(place is None or isinstance(place, Known) for place in places):
         return None
     used = [key.expression for key in first.keys or ()] + ([first.where] if first.where is not None else [])
     cells = _groups(plan)
-    if cells is None or any(mentions(one) & set(readings) for one in used):
+    if cells is None or any(mentions(expression) & set(readings) for expression in used):
         return None
     kinds = tuple(plan.kinds[key.name] for key in plan.query.keys)
     terms = _terms(plan.query, cells, kinds)
     if not terms:
         return None
     noises = {}
-    for one, reading, place in zip(sums, added, places, strict=True):
+    for total, reading, place in zip(sums, added, places, strict=True):
         if reading is not None and place is not None and reading.aggregate.linear is not None:
             rounded = reading.aggregate.counts and plan.is_weighted(place)
             law, factor = plan.law(place), float(reading.aggregate.linear)
-            noises[one.name] = EqualSums(law, terms, factor, 0.5 if rounded else 0.0)
+            noises[total.name] = EqualSums(law, terms, factor, 0.5 if rounded else 0.0)
     return CellSums(with_sums_as_aggregates(plan.query), noises)
 
 
 def with_sums_as_aggregates(query: Query) -> Query:
     """Return a query whose first step sums rows as one that has these sums for aggregates."""
     first, later = query.steps[0], query.steps[1:]
-    calls = tuple(AggregateCall(one.name, "count_rows") for one in first.aggregates)
+    calls = tuple(AggregateCall(total.name, "count_rows") for total in first.aggregates)
     step = replace(first, keys=None, aggregates=(), where=None)
     return replace(query, keys=first.keys or (), aggregates=calls, steps=(step, *later), levels=(), groupings=())
 
 
-def _summed(one: OverRows) -> str | None:
+def _summed(total: OverRows) -> str | None:
     """Return the column that is summed as it is; None where it is another function, or of some rows only."""
-    whole = one.function == "sum" and one.where is None and not one.partition and not one.order
-    (argument,) = one.arguments if len(one.arguments) == 1 else (None,)
+    whole = total.function == "sum" and total.where is None and not total.partition and not total.order
+    (argument,) = total.arguments if len(total.arguments) == 1 else (None,)
     return argument.column if whole and argument is not None else None
 
 
@@ -602,9 +603,9 @@ def _terms(query: Query, cells: tuple[tuple[Any, ...], ...], kinds: tuple[Kind, 
     facts = {name: Facts(kind=kind, nullable=True) for name, kind in zip(names, kinds, strict=True)}
     keys = [prepared(key.expression, facts) for key in first.keys or ()]
     kept = (lambda row: True) if first.where is None else prepared(first.where, facts)
-    found: Counter[tuple[Any, ...]] = Counter()
+    rows: Counter[tuple[Any, ...]] = Counter()
     for cell in cells:
         row = dict(zip(names, cell, strict=True))
         if kept(row):
-            found[tuple(key(row) for key in keys)] += 1
-    return tuple(sorted(set(found.values())))
+            rows[tuple(key(row) for key in keys)] += 1
+    return tuple(sorted(set(rows.values())))

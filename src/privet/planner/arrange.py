@@ -1,6 +1,6 @@
 """Which of several questions are read from one release: where public facts show that this errs less at the same price.
 
-Nothing here looks at data. What is compared are the variances of the noise in the plans themselves.
+Nothing here looks at data. The variances of the noise in the plans themselves are compared.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _LEAST = 1e-60
 """Variances below this are all alike."""
 
 _PARTS = 8
-"""Shares of the price are whole numbers of such parts of that of a question by itself."""
+"""Shares of the price are whole numbers of such parts of a single question's share."""
 
 Planned = Callable[[Sequence[Query], Sequence[int], Spend | None], Sequence[Plan]]
 """Plans for several questions, with their weights, at one price: that of all questions, or another."""
 
 Bounded = Callable[[Query], Bounding]
-"""How what a unit gives to all cells of a question is bounded in L1."""
+"""How a unit's contributions to all cells of a question are bounded in L1."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Gain:
     rowwise: bool
     """Whether each row is a unit of its own."""
     strategy: str | None = None
-    """What is measured of the cells, where that is not each of them."""
+    """The strategy measured on the cells, where not each of them is measured."""
     of: Literal["variance", "price"] = "variance"
     """What is this many times larger one by one: the variance at one price, or the price of the same widths."""
 
@@ -94,8 +94,8 @@ def _listed(places: Sequence[int]) -> str:
             runs[-1].append(place)
         else:
             runs.append([place])
-    told = [str(run[0] + 1) if len(run) == 1 else f"{run[0] + 1} to {run[-1] + 1}" for run in runs]
-    return told[0] if len(told) == 1 else f"{', '.join(told[:-1])} and {told[-1]}"
+    ranges = [str(run[0] + 1) if len(run) == 1 else f"{run[0] + 1} to {run[-1] + 1}" for run in runs]
+    return ranges[0] if len(ranges) == 1 else f"{', '.join(ranges[:-1])} and {ranges[-1]}"
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class SharedPlans:
 class _Measured:
     """A release that is tried: the variance of its questions at a unit of the price, and the share that it gets.
 
-    Shares count as many times that of a question by itself.
+    Shares count as multiples of that of a question alone.
     """
 
     release: SharedRelease
@@ -140,35 +140,37 @@ def arranged(
     if family is None:
         return none
     price = _Price(family, tuple(alone), tuple(weights))
-    left = [price.measured(one, planned, bounded) for one in candidates(questions, alone, tables)]
-    tried = [one for one in left if one is not None]
+    left = [price.measured(release, planned, bounded) for release in candidates(questions, alone, tables)]
+    tried = [release for release in left if release is not None]
     kept: list[_Measured] = []
     least = price.total(kept)
     while tried:
-        totals = [(price.total([*kept, one]), rows_in(one.release), place) for place, one in enumerate(tried)]
+        totals = [
+            (price.total([*kept, release]), rows_in(release.release), place) for place, release in enumerate(tried)
+        ]
         total, _, place = min(totals)
         if total >= least * _LESS:
             break
         best, least = tried[place], total
         kept.append(best)
-        tried = [one for one in tried if not {*one.release.places} & {*best.release.places}]
+        tried = [release for release in tried if not {*release.release.places} & {*best.release.places}]
     while kept:
         made = _made(kept, questions, weights, price, planned, bounded)
         if made is not None:
             return made
-        kept.pop()  # what was last gained least
+        kept.pop()  # the last one gained least
     return none
 
 
 def family_of(plans: Sequence[Plan]) -> Family | None:
     """Return the noise that all sums of several plans have; None where they have none."""
-    found = {measure.mechanism.family for plan in plans for one in plan.passes for measure in one.measures}
-    return found.pop() if len(found) == 1 else None
+    families = {measure.mechanism.family for plan in plans for pass_ in plan.passes for measure in pass_.measures}
+    return families.pop() if len(families) == 1 else None
 
 
 @dataclass(frozen=True)
 class _Price:
-    """What questions cost and how they err one by one, in one family of noise."""
+    """The costs and errors of questions one by one, in one family of noise."""
 
     family: Family
     alone: tuple[Plan, ...]
@@ -176,7 +178,7 @@ class _Price:
 
     @property
     def power(self) -> int:
-        """By which power of its share a variance falls."""
+        """The power of its share by which a variance falls."""
         return 2 if self.family == "laplace" else 1
 
     @cached_property
@@ -189,12 +191,12 @@ class _Price:
 
     @cached_property
     def variances(self) -> tuple[float, ...]:
-        """The variance of each question by itself, at a unit of the price for each of its sums."""
+        """The variance of each question alone, at a unit of the price for each of its sums."""
         return tuple(variance_of(plan, self.power) for plan in self.alone)
 
     def total(self, kept: Sequence[_Measured]) -> float:
         """Return the variance of all answers together, each times its weight, where some share releases."""
-        taken = {place for one in kept for place in one.release.places}
+        taken = {place for release in kept for place in release.release.places}
         parts: dict[str, tuple[int, int]] = {}
         rest = 0.0
         for place, plan in enumerate(self.alone):
@@ -207,18 +209,18 @@ class _Price:
                 own = max(parts[part.digest][1] for part in parts_of(plan))
                 rest += self.weights[place] * self.variances[place] / own**self.power
         shares = float(sum(measures * weight for measures, weight in parts.values()))
-        for one in kept:
-            each = one.share * max(self.weights[place] for place in one.release.places)
-            shares += one.measures * each
-            several = zip(one.release.places, one.variances, strict=True)
-            rest += sum(self.weights[place] * variance for place, variance in several) / each**self.power
+        for release in kept:
+            each = release.share * max(self.weights[place] for place in release.release.places)
+            shares += release.measures * each
+            places = zip(release.release.places, release.variances, strict=True)
+            rest += sum(self.weights[place] * variance for place, variance in places) / each**self.power
         return float(rest * shares**self.power)
 
     def measured(self, release: SharedRelease, planned: Planned, bounded: Bounded) -> _Measured | None:
         """Return the variances of a release's questions, and the share that suits it; None if it answers others."""
         try:
             plans = planned(release.queries, [1] * len(release.queries), self.unit)
-        except PrivetError:  # as each of them could be by itself
+        except PrivetError:  # as each of them could be alone
             return None
         if not all_answered(release, plans, [self.alone[place] for place in release.places]):
             return None
@@ -251,41 +253,45 @@ def _made(
     """Return the plans where questions share releases; None where these err more than one by one, after all."""
     asked, shares = list(questions), [_PARTS * weight for weight in weights]
     terms = [1.0] * len(questions)
-    for one in kept:
-        heaviest = max(weights[place] for place in one.release.places)
-        for place, query, factor in zip(one.release.places, one.release.queries, one.release.terms, strict=True):
-            asked[place], terms[place], shares[place] = query, factor, round(_PARTS * one.share) * heaviest
+    for release in kept:
+        heaviest = max(weights[place] for place in release.release.places)
+        for place, query, factor in zip(
+            release.release.places, release.release.queries, release.release.terms, strict=True
+        ):
+            asked[place], terms[place], shares[place] = query, factor, round(_PARTS * release.share) * heaviest
     try:
         plans = list(planned(asked, shares, None))
     except PrivetError:
         return None
     variances = [factor * variance_of(plan) for plan, factor in zip(plans, terms, strict=True)]
-    for one in kept:
-        if one.strategy is not None:
-            if family_of([plans[one.release.places[0]]]) != price.family:
+    for release in kept:
+        if release.strategy is not None:
+            if family_of([plans[release.release.places[0]]]) != price.family:
                 return None
-            found = with_strategy(one.release, one.strategy, plans, bounded(one.release.queries[0]), price.alone)
-            for place, plan, variance in found:
+            rewritten = with_strategy(
+                release.release, release.strategy, plans, bounded(release.release.queries[0]), price.alone
+            )
+            for place, plan, variance in rewritten:
                 plans[place], variances[place] = plan, variance
     apart = [variance_of(plan) for plan in price.alone]
     if _weighed(variances, weights) >= _weighed(apart, weights) * _LESS:
         return None
     gains = []
-    for one in kept:
-        before, after = (sum(each[place] for place in one.release.places) for each in (apart, variances))
-        rowwise = plans[one.release.places[0]].passes[0].scan.schema.unit.rowwise
-        name = None if one.strategy is None else one.strategy.name
-        gains.append(Gain(one.release, before / after, rowwise, name))
+    for release in kept:
+        before, after = (sum(each[place] for place in release.release.places) for each in (apart, variances))
+        rowwise = plans[release.release.places[0]].passes[0].scan.schema.unit.rowwise
+        name = None if release.strategy is None else release.strategy.name
+        gains.append(Gain(release.release, before / after, rowwise, name))
     return SharedPlans(tuple(plans), tuple(gains))
 
 
 def _weighed(variances: Sequence[float], weights: Sequence[int]) -> float:
-    return sum(weight * one for weight, one in zip(weights, variances, strict=True))
+    return sum(weight * variance for weight, variance in zip(weights, variances, strict=True))
 
 
 def _shares(plan: Plan) -> int:
-    """Return how many parts of a price a plan takes: its sums, what it finds and what it chooses."""
-    return max(1, sum(max(1, len(one.measures) + one.finds_groups) for one in plan.passes))
+    """Return how many parts of a price a plan takes: its sums, discoveries and choices."""
+    return max(1, sum(max(1, len(pass_.measures) + pass_.finds_groups) for pass_ in plan.passes))
 
 
 def candidates(questions: Sequence[Query], alone: Sequence[Plan], tables: Mapping[str, Schema]) -> list[SharedRelease]:
@@ -307,7 +313,7 @@ def _public_counts(plan: Plan) -> bool:
 def _noisy_at_each_level(levels: Levels) -> bool:
     """Return whether all groups of all levels are public, each has all of them, and none of their sums is known."""
     whole = len(levels.reconciled) == len(levels.plans) and all(map(_public_counts, levels.plans))
-    return whole and not any(one.known for plan in levels.plans for one in plan.readings)
+    return whole and not any(reading.known for plan in levels.plans for reading in plan.readings)
 
 
 def rows_in(release: SharedRelease) -> str:
@@ -329,51 +335,51 @@ def variance_of(plan: Plan, power: int = 0) -> float:
 
 def _made_to_agree(levels: Levels, power: int) -> float:
     sizes = dict(enumerate(map(len, key_values(levels))))
-    several = zip(levels.query.levels, levels.plans, strict=True)
-    # what is compared are ratios of these: where there is hardly any noise, each level has as little
-    variances = {axes: max(_of_reading(plan.readings[0], plan, power), _LEAST) for axes, plan in several}
-    found = noise_of({axis: sizes[axis] for axes in variances for axis in axes}, variances)
-    return sum(found[axes].variance(variances) for axes in levels.query.levels)
+    levels_of_plans = zip(levels.query.levels, levels.plans, strict=True)
+    # ratios of these are compared: where there is hardly any noise, each level has as little
+    variances = {axes: max(_of_reading(plan.readings[0], plan, power), _LEAST) for axes, plan in levels_of_plans}
+    noise = noise_of({axis: sizes[axis] for axes in variances for axis in axes}, variances)
+    return sum(noise[axes].variance(variances) for axes in levels.query.levels)
 
 
 def _of_reading(reading: Reading, plan: Plan, power: int) -> float:
     own = reading.aggregate
     if own.chosen or own.own_pass or own.extreme:
         return 0.0
-    found = []
+    variances = []
     for place in reading.places:
         if isinstance(place, Known):
-            found.append(0.0)
+            variances.append(0.0)
             continue
         measure = plan.measure_at(place)
         event = measure.mechanism.event
         share = float(event.pure() if isinstance(measure.mechanism, Laplace) else event.rho())
-        found.append((measure.standard_deviation / max(1, measure.sum.most)) ** 2 * share**power)
+        variances.append((measure.standard_deviation / max(1, measure.sum.most)) ** 2 * share**power)
     if isinstance(own, CentredTotal):  # as the sum that it is
         argument = own.argument
         plain, centred = argument.plain(), argument.centred()
         far = float(max(1, plain.most) * plain.step)
-        centre = (float(centred.most * centred.step) / far) ** 2 * found[0]
-        return centre + (float(argument.middle) / far) ** 2 * found[1]
-    return sum(found)
+        centre = (float(centred.most * centred.step) / far) ** 2 * variances[0]
+        return centre + (float(argument.middle) / far) ** 2 * variances[1]
+    return sum(variances)
 
 
-def all_answered(release: SharedRelease, found: Sequence[Plan], alone: Sequence[Plan]) -> bool:
-    """Return whether each question of a release is answered as by itself; the groups of cells were compared before."""
+def all_answered(release: SharedRelease, plan: Sequence[Plan], alone: Sequence[Plan]) -> bool:
+    """Return whether each question of a release is answered as if alone; the groups of cells were compared before."""
     if release.blocks is None:
-        return all(type(plan) is Plan and not plan.discovers for plan in found)
-    every = zip(found, alone, release.blocks, strict=True)
-    return all(_answers(one, other, block) for one, other, block in every)
+        return all(type(plan) is Plan and not plan.discovers for plan in plan)
+    every = zip(plan, alone, release.blocks, strict=True)
+    return all(_answers(plan, other, block) for plan, other, block in every)
 
 
-def _answers(found: Plan, alone: Plan, block: int) -> bool:
-    """Return whether a plan that shares a release answers what the question by itself does: its sums and its groups."""
-    if type(found) is not Plan or type(alone) is not Plan or found.discovers or alone.discovers:
+def _answers(plan: Plan, alone: Plan, block: int) -> bool:
+    """Return whether a plan that shares a release answers as the question alone does: its sums and its groups."""
+    if type(plan) is not Plan or type(alone) is not Plan or plan.discovers or alone.discovers:
         return False
-    pairs = zip(found.readings, alone.readings, strict=True)
-    if not all(_same(one.aggregate, other.aggregate) for one, other in pairs):
+    pairs = zip(plan.readings, alone.readings, strict=True)
+    if not all(_same(reading.aggregate, other.aggregate) for reading, other in pairs):
         return False
-    own = {cell[:-1] for cell in _cells(found) if cell[-1] == block}
+    own = {cell[:-1] for cell in _cells(plan) if cell[-1] == block}
     return own == set(_cells(alone))
 
 
@@ -384,10 +390,10 @@ def _cells(plan: Plan) -> list[tuple[Key, ...]]:
     return [tuple(cell[place] for place in plan.key_places) for cell in cells]
 
 
-def _same(one: Aggregate, other: Aggregate) -> bool:
+def _same(aggregate: Aggregate, other: Aggregate) -> bool:
     """Return whether two aggregates are one; a sum may be read beside a mean or not."""
-    if one.own_pass or one.chosen or other.own_pass or other.chosen:
+    if aggregate.own_pass or aggregate.chosen or other.own_pass or other.chosen:
         return False
-    if isinstance(one, Total | CentredTotal) and isinstance(other, Total | CentredTotal):
-        return one.argument == other.argument
-    return one == other
+    if isinstance(aggregate, Total | CentredTotal) and isinstance(other, Total | CentredTotal):
+        return aggregate.argument == other.argument
+    return aggregate == other

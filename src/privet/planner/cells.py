@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from privet.core.event import Floats
 
 MOST_CELLS = 1024
-"""Questions that tell more cells apart are not put together."""
+"""Questions that distinguish more cells are not put together."""
 
 _MOST_AXES = 4
 
@@ -89,34 +89,34 @@ def disjoint_blocks(questions: Sequence[Query], tables: Mapping[str, Schema]) ->
         if plain(query) and query.where is not None:
             keys = sorted(canonical(key.expression) for key in query.keys)
             alike.setdefault(canonical([query.table, keys]), []).append(place)
-    found: list[SharedRelease] = []
+    releases: list[SharedRelease] = []
     for alike_as in sorted(alike):
         places = alike[alike_as]
         columns = schema_of(questions[places[0]].table, tables).columns
         regions = {place: regions_of(questions[place].where, columns)[0] for place in places}
         left = list(places)
         while classes := _classes(left, questions, regions):
-            subject, members = max(classes, key=lambda one: (len(_wheres(one[1], questions)), canonical(one[0])))
-            found.append(_as_one(members, questions, subject))
+            subject, members = max(classes, key=lambda entry: (len(_wheres(entry[1], questions)), canonical(entry[0])))
+            releases.append(_as_one(members, questions, subject))
             left = [place for place in left if place not in members]
-    return found
+    return releases
 
 
 def _wheres(places: Sequence[int], questions: Sequence[Query]) -> list[Expression]:
     """Return the different conditions of questions, in an order of their own."""
     different = {canonical(where): where for place in places if (where := questions[place].where) is not None}
-    return [different[one] for one in sorted(different)]
+    return [different[key] for key in sorted(different)]
 
 
 def _classes(
     places: Sequence[int], questions: Sequence[Query], regions: Mapping[int, Mapping[Expression, ValueSet]]
 ) -> list[tuple[Expression, list[int]]]:
     """Return for each expression the questions whose regions of it have nothing in common, where there are several."""
-    found = []
-    for subject in {one for place in places for one in regions[place]}:
+    classes = []
+    for subject in {expression for place in places for expression in regions[place]}:
         members: list[int] = []
         kept: dict[str, ValueSet] = {}
-        for place in sorted(places, key=lambda one: canonical(questions[one].where)):
+        for place in sorted(places, key=lambda at: canonical(questions[at].where)):
             region, where = regions[place].get(subject), canonical(questions[place].where)
             if region is None or region.empty:
                 continue
@@ -124,8 +124,8 @@ def _classes(
                 kept[where] = region
                 members.append(place)
         if len(kept) > 1:
-            found.append((subject, sorted(members)))
-    return found
+            classes.append((subject, sorted(members)))
+    return classes
 
 
 def _as_one(members: Sequence[int], questions: Sequence[Query], subject: Expression) -> SharedRelease:
@@ -133,10 +133,10 @@ def _as_one(members: Sequence[int], questions: Sequence[Query], subject: Express
     conditions = [set(_parts(where)) for where in wheres]
     common = set.intersection(*conditions)
     own = [conjunction(*(part for part in _parts(where) if part not in common)) for where in wheres]
-    blocks = [one for one in own if one is not None]
+    blocks = [part for part in own if part is not None]
     key = which_of(blocks)
     where = conjunction(*sorted(common, key=canonical), call("or", *blocks))
-    numbers = {canonical(one): place for place, one in enumerate(wheres)}
+    numbers = {canonical(condition): place for place, condition in enumerate(wheres)}
     block_of = tuple(numbers[canonical(questions[place].where)] for place in members)
     made = tuple(in_block(questions[place], key, block, where) for place, block in zip(members, block_of, strict=True))
     words = f"have conditions on {text(subject)} that exclude each other"
@@ -152,13 +152,13 @@ def which_of(conditions: Sequence[Expression]) -> Expression:
 
     Guarantee: every row has one number, whichever of the conditions are true of it.
     """
-    cases = [part for place, one in enumerate(conditions[:-1]) for part in (one, Literal(place))]
+    cases = [part for place, condition in enumerate(conditions[:-1]) for part in (condition, Literal(place))]
     return Call("case", (*cases, Literal(len(conditions) - 1)))
 
 
 def in_block(query: Query, key: Expression, block: int, where: Expression | None) -> Query:
-    """Return a question as one of a grouping by block: it sees the rows of its own block, and no others."""
-    taken = {key.name.casefold() for key in query.keys} | {one.name.casefold() for one in query.aggregates}
+    """Return a question as one of a grouping by block: it is about the rows of its own block only."""
+    taken = {key.name.casefold() for key in query.keys} | {aggregate.name.casefold() for aggregate in query.aggregates}
     name = distinct_name("block", taken)
     chosen = Call("equal", (ColumnRef(name), Literal(block)))
     first, later = query.steps[0], query.steps[1:]
@@ -168,7 +168,7 @@ def in_block(query: Query, key: Expression, block: int, where: Expression | None
 
 @dataclass(frozen=True)
 class CellPiece:
-    """Values of one expression that no question tells apart: pieces, NULL or not, and the value that is grouped by."""
+    """Values of one expression that no question distinguishes: pieces, NULL or not, and the value grouped by."""
 
     pieces: tuple[tuple[Cut, Cut], ...]
     null: bool
@@ -195,7 +195,9 @@ class Axis:
         Guarantee: every row has one number.
         """
         cases = [
-            part for place, one in enumerate(self.conditions[: len(self.atoms) - 1]) for part in (one, Literal(place))
+            part
+            for place, condition in enumerate(self.conditions[: len(self.atoms) - 1])
+            for part in (condition, Literal(place))
         ]
         return Call("case", (*cases, Literal(len(self.atoms) - 1)))
 
@@ -233,7 +235,7 @@ def counted(place: int, query: Query, columns: Mapping[str, Facts]) -> Counted |
         return None
     regions, rest = regions_of(query.where, columns)
     keys = tuple(key.expression for key in query.keys)
-    if len(set(keys)) < len(keys) or any(one.empty for one in regions.values()):
+    if len(set(keys)) < len(keys) or any(region.empty for region in regions.values()):
         return None
     return Counted(place, query, keys, regions, tuple(sorted(rest, key=canonical)))
 
@@ -244,22 +246,22 @@ def shared_cells(
     """Return counting questions that can be read from the cells of one release; `groups` are those that each has."""
     families: dict[str, list[Counted]] = {}
     for place, query in enumerate(questions):
-        one = counted(place, query, schema_of(query.table, tables).columns) if place in groups else None
-        if one is not None:
-            families.setdefault(canonical([query.table, one.rest]), []).append(one)
-    found: list[SharedRelease] = []
+        question = counted(place, query, schema_of(query.table, tables).columns) if place in groups else None
+        if question is not None:
+            families.setdefault(canonical([query.table, question.rest]), []).append(question)
+    releases: list[SharedRelease] = []
     for name in sorted(families):
         columns = schema_of(families[name][0].query.table, tables).columns
         for members in _together(families[name]):
             made = _over_cells(members, groups, columns)
             if made is not None:
-                found.append(made)
-    return found
+                releases.append(made)
+    return releases
 
 
 def _together(family: Sequence[Counted]) -> list[list[Counted]]:
     """Return which questions may share cells: those about some of the same expressions, and all that are linked so."""
-    sets = sorted({one.about for one in family}, key=lambda about: sorted(map(canonical, about)))
+    sets = sorted({question.about for question in family}, key=lambda about: sorted(map(canonical, about)))
     wanted = dict.fromkeys(sets)
     for about in sets:
         linked, grown = about, True
@@ -267,25 +269,28 @@ def _together(family: Sequence[Counted]) -> list[list[Counted]]:
             more = linked.union(*(other for other in sets if other & linked))
             grown, linked = more != linked, more
         wanted[linked] = None
-    found: dict[tuple[int, ...], list[Counted]] = {}
+    together: dict[tuple[int, ...], list[Counted]] = {}
     for about in wanted:
-        inside = [one for one in family if one.about <= about]
-        some, same = [one for one in inside if one.about], [one for one in inside if one.about == about]
+        inside = [question for question in family if question.about <= about]
+        some, same = (
+            [question for question in inside if question.about],
+            [question for question in inside if question.about == about],
+        )
         for members in (inside, some, same):
             different = {
-                canonical([one.query.where, [one.keys[place] for place in level]])
-                for one in members
-                for level in one.levels
+                canonical([question.query.where, [question.keys[place] for place in level]])
+                for question in members
+                for level in question.levels
             }
             if 0 < len(about) <= _MOST_AXES and len(different) > 1:
-                found.setdefault(tuple(one.place for one in members), members)
-    return list(found.values())
+                together.setdefault(tuple(question.place for question in members), members)
+    return list(together.values())
 
 
 def _over_cells(
     members: Sequence[Counted], groups: Mapping[int, frozenset[tuple[Any, ...]]], columns: Mapping[str, Facts]
 ) -> SharedRelease | None:
-    about = sorted(frozenset().union(*(one.about for one in members)), key=canonical)
+    about = sorted(frozenset().union(*(question.about for question in members)), key=canonical)
     axes = []
     for expression in about:
         axis = _axis(expression, members, columns)
@@ -295,33 +300,36 @@ def _over_cells(
     if math.prod(len(axis.atoms) for axis in axes) > MOST_CELLS:
         return None
     axes.sort(key=lambda axis: canonical(axis.key))
-    asked = [_Asked.of(one, axes) for one in members]
-    fitting = [one for one in asked if one.groups == groups[one.counted.place]]
+    asked = [_Asked.of(question, axes) for question in members]
+    fitting = [question for question in asked if question.groups == groups[question.counted.place]]
     if len(fitting) < len(asked):
-        left = [one.counted for one in fitting]
-        several = len(left) > 1 or any(one.query.levels for one in left)
-        return _over_cells(left, groups, columns) if several else None
-    if any(not one.terms for one in asked):
+        left = [question.counted for question in fitting]
+        enough = len(left) > 1 or any(question.query.levels for question in left)
+        return _over_cells(left, groups, columns) if enough else None
+    if any(not question.terms for question in asked):
         return None
     where = conjunction(*members[0].rest, *(axis.where for axis in axes))
     words = f"count cells of {' x '.join(text(axis.expression) for axis in axes)}, of which each is a sum"
     return SharedRelease(
-        tuple(one.counted.place for one in asked),
-        tuple(one.rewritten(where) for one in asked),
-        tuple(one.terms for one in asked),
+        tuple(question.counted.place for question in asked),
+        tuple(question.rewritten(where) for question in asked),
+        tuple(question.terms for question in asked),
         words,
         None,
         "cells",
-        tuple(one.matrix() for one in asked),
-        tuple(one.sizes for one in asked),
+        tuple(question.matrix() for question in asked),
+        tuple(question.sizes for question in asked),
     )
 
 
 def _axis(expression: Expression, members: Sequence[Counted], columns: Mapping[str, Facts]) -> Axis | None:
-    """Return the atoms of an expression that some questions tell apart; None where its values cannot be listed."""
+    """Return the atoms of an expression that some questions distinguish; None where its values cannot be listed."""
     facts = typed(expression, columns)
-    regions = list({one.regions[expression]: None for one in members if expression in one.regions})
-    grouped, free = any(expression in one.keys for one in members), any(expression not in one.about for one in members)
+    regions = list({question.regions[expression]: None for question in members if expression in question.regions})
+    grouped, free = (
+        any(expression in question.keys for question in members),
+        any(expression not in question.about for question in members),
+    )
     listed = group_key(expression, columns).values if grouped else ()
     if listed is None:
         return None
@@ -330,20 +338,22 @@ def _axis(expression: Expression, members: Sequence[Counted], columns: Mapping[s
         return None
     truths = points_of((False, True), "boolean") if facts.kind == "boolean" else {}
     spans = [ValueSet((piece,)) for piece in (*points, *truths)]
-    found: dict[tuple[tuple[Any, ...], tuple[bool, ...]], list[tuple[Cut, Cut]]] = {}
+    pieces_of: dict[tuple[tuple[Any, ...], tuple[bool, ...]], list[tuple[Cut, Cut]]] = {}
     for piece in elementary([*regions, *spans]):
         if possible(*piece, facts):
             value = (points[piece],) if piece in points else ()
-            found.setdefault((value, tuple(one.has(*piece) for one in regions)), []).append(piece)
+            pieces_of.setdefault((value, tuple(region.has(*piece) for region in regions)), []).append(piece)
     # what is declared never to be NULL may be so all the same, and is counted by a question that does not name it
-    missing = ((None,) if None in listed else (), tuple(one.null for one in regions))
-    found.setdefault(missing, [])
+    missing = ((None,) if None in listed else (), tuple(region.null for region in regions))
+    pieces_of.setdefault(missing, [])
     rest = ((), (False,) * len(regions))
     if not free:
-        found.pop(rest, None)
+        pieces_of.pop(rest, None)
     ranks = {(value,): place for place, value in enumerate(listed)}
-    order = sorted(found, key=lambda one: (one == rest, ranks.get(one[0], len(ranks)), found[one][:1], one[1]))
-    atoms = tuple(CellPiece(tuple(found[one]), one == missing, *one) for one in order)
+    order = sorted(
+        pieces_of, key=lambda kind: (kind == rest, ranks.get(kind[0], len(ranks)), pieces_of[kind][:1], kind[1])
+    )
+    atoms = tuple(CellPiece(tuple(pieces_of[kind]), kind == missing, *kind) for kind in order)
     whole = bool(order) and order[-1] == rest
     conditions = []
     for atom in atoms[:-1] if whole else atoms:
@@ -375,18 +385,18 @@ class _Asked:
     allowed: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def of(cls, one: Counted, axes: Sequence[Axis]) -> _Asked:
+    def of(cls, question: Counted, axes: Sequence[Axis]) -> _Asked:
         allowed = []
         for axis in axes:
-            region = one.regions.get(axis.expression)
-            grouped = axis.expression in one.keys
+            region = question.regions.get(axis.expression)
+            grouped = axis.expression in question.keys
             places = [
                 place
                 for place, atom in enumerate(axis.atoms)
                 if (region is None or _is_in(atom, region)) and (atom.value or not grouped)
             ]
             allowed.append(tuple(places))
-        return cls(one, tuple(axes), tuple(allowed))
+        return cls(question, tuple(axes), tuple(allowed))
 
     @property
     def _grouped(self) -> list[int]:
@@ -397,8 +407,8 @@ class _Asked:
     @property
     def groups(self) -> frozenset[tuple[Any, ...]]:
         """The groups that it answers."""
-        several = [[self.axes[axis].atoms[place].value[0] for place in self.allowed[axis]] for axis in self._grouped]
-        return frozenset(product(*several))
+        values = [[self.axes[axis].atoms[place].value[0] for place in self.allowed[axis]] for axis in self._grouped]
+        return frozenset(product(*values))
 
     @property
     def _levels(self) -> list[list[int]]:
@@ -409,7 +419,7 @@ class _Asked:
     def terms(self) -> float:
         """The number of cells in each of its groups; of several groupings, all together."""
         each = (
-            math.prod(len(one) for place, one in enumerate(self.allowed) if place not in grouped)
+            math.prod(len(places) for place, places in enumerate(self.allowed) if place not in grouped)
             for grouped in self._levels
         )
         return float(sum(each))
@@ -456,7 +466,7 @@ class _Asked:
             Key(key.name, self._value(place, ColumnRef(names[place])))
             for key, place in zip(query.keys, self._grouped, strict=True)
         )
-        outputs = tuple(Output(one, ColumnRef(one)) for one in (*(key.name for key in shown), name))
+        outputs = tuple(Output(column, ColumnRef(column)) for column in (*(key.name for key in shown), name))
         total = OverRows(name, "sum", (ColumnRef(name),))
         step = Step(outputs, where=conjunction(*chosen), keys=shown, aggregates=(total,))
         return replace(query, keys=keys, where=where, steps=(step, *query.steps))
@@ -466,7 +476,7 @@ class _Asked:
         query, name = self.counted.query, self.counted.query.aggregates[0].name
         taken = {key.name.casefold() for key in query.keys} | {name.casefold()}
         keys = tuple(Key(distinct_name("cell", taken), axis.key) for axis in self.axes)
-        step = Step(tuple(Output(one, ColumnRef(one)) for one in (*(key.name for key in keys), name)))
+        step = Step(tuple(Output(column, ColumnRef(column)) for column in (*(key.name for key in keys), name)))
         return Query(query.table, keys, query.aggregates, where, (step,))
 
     def _value(self, place: int, cell: Expression) -> Expression:
@@ -482,7 +492,7 @@ class _Asked:
 
 
 def _is_in(atom: CellPiece, region: ValueSet) -> bool:
-    """Return whether an atom is in a region: all of it is, or nothing."""
+    """Return whether an atom is in a region: it is as a whole, or not at all."""
     if atom.pieces:
         return region.has(*atom.pieces[0])
     return region.null

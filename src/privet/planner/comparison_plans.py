@@ -1,9 +1,9 @@
 """Plans for mechanisms that compare counts and bounded sums and release none: a choice of options, a sparse vector.
 
-A question's scan, what one integer of it is worth, and how far and in which direction one unit can move it come from
+A question's scan, the worth of one integer of it, and how far and in which direction one unit can move it come from
 declared facts. A choice is of one option from a public list, by scores that are sums over private rows. A sparse vector
-is over questions that are chosen as answers come: all that is fixed when it is opened is the threshold, how many
-crossings it reports, how far one unit may move any question, and the noise. All of it is public.
+is over questions that are chosen as answers come: the threshold, the number of crossings that it reports, how far one
+unit may move any question, and the noise are all that is fixed when it is opened. All of it is public.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ MOST_OPTIONS = 1_000
 NAMES: Mapping[Law, str] = {"exponential": "permute-and-flip", "gumbel": "the exponential mechanism"}
 
 _VALUES_PART = Fraction(1, 2)
-"""The part of the cost that measuring what crosses takes, where it is measured."""
+"""The part of the cost for measuring what crosses, where it is measured."""
 
 _BITS = 2**64
 
@@ -82,12 +82,12 @@ class ScalarQuestion:
 
     @property
     def sum(self) -> Sum:
-        """What is summed."""
+        """The sum."""
         return self.scan.sums[0]
 
 
 def check_scalar_scan(scan: Scan) -> None:
-    """Raise unless a scan gives plain sums of all rows together, whose movement is bounded in L1."""
+    """Raise unless a scan returns plain sums of all rows together, whose movement is bounded in L1."""
     plain = not (scan.keys or scan.discovery or scan.places or scan.near or scan.cells or scan.sizes) and scan.sums
     if not plain or any(total.origin or total.offset or total.power != 1 for total in scan.sums):
         raise InvariantError("numbers are compared where a scan returns plain sums of all rows together")
@@ -96,7 +96,7 @@ def check_scalar_scan(scan: Scan) -> None:
 
 
 def worth_of(total: Sum, scan: Scan) -> Fraction:
-    """Return what one integer of a sum is worth, in the units of the question."""
+    """Return the worth of one integer of a sum, in the units of the question."""
     return total.step / (1 << scan.bounding.shift)
 
 
@@ -104,7 +104,7 @@ def worth_of(total: Sum, scan: Scan) -> Fraction:
 class Movement:
     """How far one unit can move a number, in the units of its question, and whether only up or only down.
 
-    A number `rises` if it cannot fall when a unit comes, nor rise when one goes; it `falls` if that is reversed.
+    A number `rises` if it cannot fall when a unit comes, nor rise when one goes; it `falls` in the reverse case.
     """
 
     distance: Fraction
@@ -138,7 +138,7 @@ def scalar_question(
 ) -> ScalarQuestion:
     """Return the scan of a question that asks for one count or bounded sum, or refuse it by name.
 
-    `what` is what such a question is called where it is refused. Reads no data.
+    `what` is the name of such a question in refusals. Reads no data.
     """
     if query.keys or query.levels:
         raise Unsupported(f"{what} here is one number of all rows; leave out GROUP BY, and choose rows with WHERE")
@@ -154,8 +154,8 @@ def scalar_question(
     (reading,) = plan.readings
     if reading.known:
         raise Unsupported(f"{what} here is about private rows, and this number of rows is declared and public")
-    one = plan.passes[0]
-    summed = len(plan.passes) == 1 and isinstance(one.measure, SumMeasure) and len(one.scan.sums) == 1
+    pass_ = plan.passes[0]
+    summed = len(plan.passes) == 1 and isinstance(pass_.measure, SumMeasure) and len(pass_.scan.sums) == 1
     if not summed or reading.aggregate.linear is None:
         if plan.choosing:
             raise Unsupported(
@@ -165,21 +165,21 @@ def scalar_question(
             f"{what} here is a COUNT or a SUM, and {query.aggregates[0].function.upper()} is neither; means and "
             f"quantiles can move too far with one row"
         )
-    return ScalarQuestion(one.scan)
+    return ScalarQuestion(pass_.scan)
 
 
 def _is_plain(step: Step) -> bool:
-    kept = all(one is None for one in (step.where, step.having, step.qualify, step.limit))
+    kept = all(condition is None for condition in (step.where, step.having, step.qualify, step.limit))
     return step.plain and kept and not step.offset
 
 
 @dataclass(frozen=True)
 class ThresholdPlan:
-    """A sparse vector with every decision made: what it compares with, how often, for which questions, and its noise.
+    """A sparse vector with every decision made: its threshold, limit, questions and noise.
 
-    `epsilon` is what all crossings and values cost together. A question may move by `sensitivity` at most, in its own
-    units; where `monotone`, only upwards as a unit comes. `values` says whether what crosses is measured as well.
-    `account` and `name` tell one vector from another.
+    `epsilon` is the joint cost of all crossings and values. A question may move by `sensitivity` at most, in its own
+    units; where `monotone`, only upwards as a unit comes. `values` states whether crossings are measured as well.
+    `account` and `name` distinguish one vector from another.
     """
 
     threshold: Fraction
@@ -204,7 +204,7 @@ class ThresholdPlan:
 
     @cached_property
     def comparing(self) -> Sparse:
-        """What compares questions with the threshold."""
+        """The mechanism that compares questions with the threshold."""
         return Sparse(
             threshold=self.threshold,
             limit=self.limit,
@@ -221,12 +221,12 @@ class ThresholdPlan:
 
     @property
     def value_scale(self) -> Fraction | None:
-        """The scale of the noise on what is measured, in steps; None where nothing is."""
+        """The scale of the noise on measured values, in steps; None where nothing is measured."""
         return self.steps.moves * self.limit / (self.epsilon * _VALUES_PART) if self.values else None
 
     @cached_property
     def event(self) -> Event:
-        """What all questions cost together: the event of the very noise that will be drawn.
+        """The joint cost of all questions: the event of the noise that will be drawn.
 
         Guarantee: that of the sparse vector, and that of one discrete Laplace release for each crossing, whose noise is
         its own. Questions that come out below are free, however many.
@@ -240,19 +240,19 @@ class ThresholdPlan:
 
     @cached_property
     def digest(self) -> str:
-        """A fingerprint of everything that was fixed, and of whose vector it is."""
+        """A fingerprint of all fixed facts, and of the vector's owner."""
         facts = [self.threshold, self.limit, self.sensitivity, self.monotone, self.epsilon, self.values]
         about = [self.unit, self.neighbors, self.account, self.name]
         return hashlib.sha256(canonical(["sparse vector", *facts, *about]).encode()).hexdigest()
 
     @property
     def step(self) -> Fraction:
-        """What one step of the grid is worth, in the units of questions."""
+        """The worth of one step of the grid, in the units of questions."""
         return step_of(self.steps.exponent)
 
     @property
     def value_error(self) -> float | None:
-        """How far what is measured lies from the truth, at most, with probability 0.95; None where nothing is."""
+        """How far a measured value is from the truth, at most, with probability 0.95; None where none is."""
         scale = self.value_scale
         return None if scale is None else float_up(self.step * (Fraction(log(20) * 1.000001) * scale + 1))
 
@@ -263,13 +263,13 @@ class ThresholdPlan:
 
     @property
     def cost(self) -> dict[str, float]:
-        """What the vector costs, whatever is asked."""
+        """The cost of the vector, whatever is asked."""
         if self.measure == "rho":
             return {"rho": float_up(self.event.rho()), "delta": 0.0}
         return {"epsilon": float_up(self.event.pure()), "delta": 0.0}
 
     def explain(self) -> str:
-        """Return the vector in plain words: what is protected, what it tells, what it costs."""
+        """Return the vector in plain words: its protection, answers and cost."""
         ways = "only upwards as one comes, which takes less noise" if self.monotone else "either way"
         moved, limit = shown_amount(float_up(self.sensitivity)), f"{self.limit:,}"
         lines = [
@@ -337,7 +337,7 @@ def question_digest(plan: ThresholdPlan, question: ScalarQuestion) -> str:
 
 
 def steps_of(total: int, question: ScalarQuestion, plan: ThresholdPlan) -> int:
-    """Return the answer to a question on the grid of a vector, rounded, from the integer that its scan gives.
+    """Return the answer to a question on the grid of a vector, rounded, from the integer that its scan returns.
 
     Guarantee: answers that lie at most the sensitivity apart are at most `steps.moves` steps apart.
     """
@@ -361,7 +361,7 @@ def counted(
 
 
 def cost_of_spend(spend: Spend) -> tuple[Fraction, Literal["epsilon", "rho"]]:
-    """Return the pure epsilon that a spend allows: all of it, or what costs its rho at most.
+    """Return the pure epsilon that a spend allows: all of it, or the epsilon that costs its rho at most.
 
     Guarantee: an epsilon-DP release costs epsilon**2 / 2 in rho at most.
     Cites: [BS16, Prop. 1.4].
@@ -403,7 +403,7 @@ def verify_question(plan: ThresholdPlan, question: ScalarQuestion, tables: Mappi
 
 
 def kind_of_unit(of: Schema | ThresholdPlan) -> tuple[object, ...]:
-    """Return what is protected, whichever column names it."""
+    """Return the protected unit, whichever column names it."""
     unit: Unit = of.unit
     return type(unit), of.neighbors, unit.touches, getattr(unit, "length", None)
 
@@ -424,7 +424,7 @@ class ChoicePlan:
     """A choice with every decision made: the options, a score for each, and the noise by which one is chosen.
 
     `rate` is per unit of the score, and `sensitivity` is how far one unit can move any score; with `monotone`, all
-    scores move in one direction. `measure` is what the choice was planned in: epsilon or rho.
+    scores move in one direction. `measure` is the unit in which the choice was planned: epsilon or rho.
     """
 
     options: tuple[Value, ...]
@@ -444,23 +444,23 @@ class ChoicePlan:
     @property
     def sums(self) -> tuple[tuple[Sum, Scan], ...]:
         """The sum of each option's score, and its scan."""
-        return tuple((self.scans[one.scan].sums[one.column], self.scans[one.scan]) for one in self.scores)
+        return tuple((self.scans[place.scan].sums[place.column], self.scans[place.scan]) for place in self.scores)
 
     @cached_property
     def unit(self) -> Fraction:
-        """The largest number of which what an integer of each score is worth is a whole multiple."""
-        worths = [worth_of(*one) for one in self.sums]
+        """The largest number of which the worth of an integer of each score is a whole multiple."""
+        worths = [worth_of(*score) for score in self.sums]
         below = math.lcm(*(worth.denominator for worth in worths))
         return Fraction(math.gcd(*(int(worth * below) for worth in worths)), below)
 
     @property
     def multiples(self) -> tuple[int, ...]:
-        """By how much an integer of each score counts, in the unit that all scores share."""
-        return tuple(int(worth_of(*one) / self.unit) for one in self.sums)
+        """How much an integer of each score counts, in the unit that all scores share."""
+        return tuple(int(worth_of(*score) / self.unit) for score in self.sums)
 
     @cached_property
     def mechanism(self) -> NoisyMax:
-        """What chooses, from the scores as integers of `unit`."""
+        """The mechanism that chooses, from the scores as integers of `unit`."""
         return NoisyMax(
             sensitivity=self.sensitivity / self.unit,
             rate=self.rate * self.unit,
@@ -470,13 +470,13 @@ class ChoicePlan:
 
     @property
     def event(self) -> Event:
-        """What the choice costs: the event of the very mechanism that will choose."""
+        """The cost of the choice: the event of the mechanism that will choose."""
         return self.mechanism.event
 
     @cached_property
     def digest(self) -> str:
         """A fingerprint of everything that decides what is released."""
-        places = [(one.scan, one.column) for one in self.scores]
+        places = [(place.scan, place.column) for place in self.scores]
         decided = [self.options, self.scans, places, self.sensitivity, self.monotone, self.rate, self.law]
         return hashlib.sha256(canonical(["choice", *decided]).encode()).hexdigest()
 
@@ -496,13 +496,13 @@ class ChoicePlan:
 
     @property
     def cost(self) -> dict[str, float]:
-        """What the choice costs by itself."""
+        """The cost of the choice alone."""
         if self.measure == "rho":
             return {"rho": float_up(self.event.rho()), "delta": 0.0}
         return {"epsilon": float_up(self.event.pure()), "delta": 0.0}
 
     def explain(self) -> str:
-        """Return the choice in plain words: what is protected, how it is decided, what it costs."""
+        """Return the choice in plain words: its protection, decision and cost."""
         schema, count = self.schema, len(self.options)
         moved = f"{shown_amount(float_up(self.sensitivity))}"
         ways = (
@@ -554,7 +554,7 @@ class ChoicePlan:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything public about the choice, with its digest and its options, as plain data."""
-        return {"digest": self.digest, **self.facts(), "options": [_shown(one) for one in self.options]}
+        return {"digest": self.digest, **self.facts(), "options": [_shown(option) for option in self.options]}
 
     def __str__(self) -> str:
         return self.explain()
@@ -573,7 +573,9 @@ def make_choice(
     Cites: [MT07, Thm 6], [MS20, privacy].
     """
     scans, places = _shared(scores)
-    sensitivity, monotone = _moved([movement_of(scans[one.scan].sums[one.column], scans[one.scan]) for one in places])
+    sensitivity, monotone = _moved(
+        [movement_of(scans[place.scan].sums[place.column], scans[place.scan]) for place in places]
+    )
     chosen: Law = law or ("exponential" if spend.epsilon is not None else "gumbel")
     if spend.epsilon is not None:
         cost = spend.epsilon
@@ -598,40 +600,40 @@ def verify_choice(plan: ChoicePlan, tables: Mapping[str, Schema]) -> None:
         verify_scan(scan, tables)
         check_scalar_scan(scan)
     places = [(score.scan, score.column) for score in plan.scores]
-    if any(not (0 <= scan < len(plan.scans) and 0 <= one < len(plan.scans[scan].sums)) for scan, one in places):
+    if any(not (0 <= scan < len(plan.scans) and 0 <= column < len(plan.scans[scan].sums)) for scan, column in places):
         raise InvariantError("a choice reads a score that no scan returns")
-    sensitivity, monotone = _moved([movement_of(*one) for one in plan.sums])
+    sensitivity, monotone = _moved([movement_of(*score) for score in plan.sums])
     if plan.sensitivity < sensitivity or (plan.monotone and not monotone):
         raise InvariantError("a choice has noise for another sensitivity than its scores have")
 
 
 def _moved(movements: Sequence[Movement]) -> tuple[Fraction, bool]:
     """Return how far any of several numbers moves, and whether one unit moves all of them in one direction."""
-    one_way = all(one.rises for one in movements) or all(one.falls for one in movements)
-    return max(one.distance for one in movements), one_way
+    one_way = all(movement.rises for movement in movements) or all(movement.falls for movement in movements)
+    return max(movement.distance for movement in movements), one_way
 
 
 def _shared(scores: Sequence[ScalarQuestion]) -> tuple[tuple[Scan, ...], tuple[ScorePlace, ...]]:
-    """Return as few scans as give all the scores, and where each score is among them.
+    """Return as few scans as return all the scores, and the place of each score among them.
 
     Guarantee: scans that differ in their sums alone weigh units alike, and so do rows that are units, whichever of them
     a condition keeps: it may stand at the sum.
     """
-    found: dict[str, tuple[Scan, dict[str, Sum]]] = {}
+    scans_of: dict[str, tuple[Scan, dict[str, Sum]]] = {}
     placed: list[tuple[str, str]] = []
-    for one in scores:
-        scan, total = one.scan, one.sum
+    for score in scores:
+        scan, total = score.scan, score.sum
         if scan.bounding.unbounded and scan.where is not None:
             total = replace(total, where=conjunction(scan.where, total.where))
             scan = replace(scan, where=None)
         # a scan for different values has one sum
         alike = scan if scan.bounding.of is not None else replace(scan, sums=())
         name, column = canonical(alike), canonical(total)
-        found.setdefault(name, (scan, {}))[1].setdefault(column, total)
+        scans_of.setdefault(name, (scan, {}))[1].setdefault(column, total)
         placed.append((name, column))
-    names = list(found)
-    scans = tuple(replace(scan, sums=tuple(sums.values())) for scan, sums in found.values())
-    columns = {name: list(sums) for name, (_, sums) in found.items()}
+    names = list(scans_of)
+    scans = tuple(replace(scan, sums=tuple(sums.values())) for scan, sums in scans_of.values())
+    columns = {name: list(sums) for name, (_, sums) in scans_of.items()}
     return scans, tuple(ScorePlace(names.index(name), columns[name].index(column)) for name, column in placed)
 
 

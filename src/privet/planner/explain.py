@@ -46,26 +46,26 @@ def mean_notes(plan: Plan) -> list[str]:
     """Return, for answers over people, how much a person's rows count in means, spreads and quantiles.
 
     The weighted mean differs from that of all rows by at most the share of rows that is lost times the width of the
-    bounds; a sum says by itself that it may be too low, and a mean does not.
+    bounds; a sum states itself that it may be too low, and a mean does not.
     """
-    found: dict[str, list[str]] = {}
+    names_of: dict[str, list[str]] = {}
     for reading in plan.readings:
         if reading.aggregate.typical is None:
             continue
         passes = [plan.passes[place[0]] for place in reading.noisy]
-        for words in dict.fromkeys(_counted(one) for one in passes):
-            if words and reading.aggregate.typical not in found.setdefault(words, []):
-                found[words].append(reading.aggregate.typical)
+        for words in dict.fromkeys(_counted(pass_) for pass_ in passes):
+            if words and reading.aggregate.typical not in names_of.setdefault(words, []):
+                names_of[words].append(reading.aggregate.typical)
     return [
         f"{_listed(names).capitalize()} are computed over rows {words}, not over all rows equally."
-        for words, names in found.items()
+        for words, names in names_of.items()
     ]
 
 
-def _counted(one: Pass) -> str | None:
+def _counted(pass_: Pass) -> str | None:
     """Return how much a person's rows count in a pass; None where rows are units."""
-    who = _who(one.scan.schema.unit)
-    return None if who is None else _limit(one.scan.bounding, who, grouped=bool(one.groups))
+    who = _who(pass_.scan.schema.unit)
+    return None if who is None else _limit(pass_.scan.bounding, who, grouped=bool(pass_.groups))
 
 
 def _limit(bounding: Bounding, who: str, *, grouped: bool) -> str | None:
@@ -90,12 +90,12 @@ def _listed(names: list[str]) -> str:
 
 
 _RULES = "2"
-"""Which rules a plan was made by. Raised when a fault is mended that past releases had; see `privet ledger review`."""
+"""Which rules a plan was made by. Raised when a fault of past releases is fixed; see `privet ledger review`."""
 
 
 def _uncovered(plan: Plan) -> str:
-    """Return what follows from rows that are dropped or scaled down, after the words that say so."""
-    sides = " or ".join(told for side, told in _SIDES.items() if marked(plan)[side])
+    """Return the consequence of rows that are dropped or scaled down, after the words that state this."""
+    sides = " or ".join(side_words for side, side_words in _SIDES.items() if marked(plan)[side])
     return f"{sides and f', so totals may be {sides}'}; intervals do not cover this."
 
 
@@ -112,33 +112,33 @@ def _covered(confidence: float, plan: Plan) -> str:
 
 
 def _scaled(plan: Plan) -> str:
-    """Return what becomes of people above the limit, which is declared or was chosen."""
+    """Return how people above the limit are treated, which is declared or was chosen."""
     low = ", so totals are too low by what intervals cover." if plan.covers == "bounding" else _uncovered(plan)
     if not plan.choosing:
         return f"Contributions above the declared limit are scaled down{low}"
     limits = {_limit(plan.passes[place + 1].scan.bounding, "person", grouped=False) for place in plan.choosing}
-    told = " and ".join(sorted(one.rpartition("at most ")[2] for one in limits if one))
-    return f"Contributions above {told}, a limit that this answer chose privately, are scaled down{low}"
+    most = " and ".join(sorted(limit.rpartition("at most ")[2] for limit in limits if limit))
+    return f"Contributions above {most}, a limit that this answer chose privately, are scaled down{low}"
 
 
 def coverage_notes(plan: Plan, confidence: float) -> tuple[str, ...]:
-    """Return what the intervals of an answer cover, and what they do not."""
+    """Return the notes on the coverage of an answer's intervals, and on its limits."""
     if not plan.readings:
         if plan.discovers:
             return ("Rare groups are suppressed: a group that is missing may have rows.",)
         return tuple(listed_lines(plan)) or ("Nothing here is a column: the test or study that planned this reads it.",)
-    only_chosen = all(one.inside for one in plan.passes)
+    only_chosen = all(pass_.inside for pass_ in plan.passes)
     notes = [] if only_chosen else [_covered(confidence, plan)]
     notes.extend(plan.told)
     if plan.has_own_passes:
         notes.extend(winner_notes(plan))
-    kinds = {type(one.scan.bounding) for one in plan.passes if loses(one)}
+    kinds = {type(pass_.scan.bounding) for pass_ in plan.passes if loses(pass_)}
     if kinds & {Norm, Largest}:
         notes.append(_scaled(plan))
     notes.extend(mean_notes(plan))
     if Truncate in kinds:
         notes.append(f"Contributions above the stated groups and rows are dropped{_uncovered(plan)}")
-    if any(_cut(one.scan) and loses(one) for one in plan.passes):
+    if any(_cut(pass_.scan) and loses(pass_) for pass_ in plan.passes):
         notes.append("A person's values above the stated number are dropped; intervals do not cover this.")
     places = [place for reading in plan.readings for place in reading.noisy]
     if any(cut_within(plan, places)):
@@ -151,8 +151,8 @@ def coverage_notes(plan: Plan, confidence: float) -> tuple[str, ...]:
         )
     if plan.has_own_passes:
         notes.extend(choice_notes(plan, confidence))
-    values = any(measure.sum.expression is not None for one in plan.passes for measure in one.measures)
-    if values or any(one.measure.draws for one in plan.passes):
+    values = any(measure.sum.expression is not None for pass_ in plan.passes for measure in pass_.measures)
+    if values or any(pass_.measure.draws for pass_ in plan.passes):
         notes.append("Values outside the declared bounds are clamped; intervals do not cover the resulting bias.")
     if plan.finds_first:
         notes.append(f"Rare groups are merged into {_label(plan)!r}; coverage is stated before that selection.")
@@ -162,7 +162,7 @@ def coverage_notes(plan: Plan, confidence: float) -> tuple[str, ...]:
 
 
 def selection_notes(queries: Sequence[Query]) -> list[str]:
-    """Return that rows were selected by what was released, where some of several questions do so."""
+    """Return that rows were selected by released values, where some of several questions do so."""
     if not any(_selects(step, query, place) for query in queries for place, step in enumerate(query.steps)):
         return []
     return ["Rows were selected by released values; coverage is stated before that selection."]
@@ -173,7 +173,7 @@ def _selects(step: Step, query: Query, place: int) -> bool:
     where = step.where
     if where is not None and place == 0 and mentions(where) <= {key.name for key in query.keys}:
         where = None
-    return not all(one is None for one in (where, step.having, step.qualify, step.limit))
+    return not all(condition is None for condition in (where, step.having, step.qualify, step.limit))
 
 
 def facts(plan: Plan) -> dict[str, Any]:
@@ -187,7 +187,7 @@ def facts(plan: Plan) -> dict[str, Any]:
         "neighbors": first.schema.neighbors,
         "bounding": " ".join(boundings(plan)),
         **marked(plan),
-        "releases": [told for one in plan.passes for told in one.measure.facts(one.scan)],
+        "releases": [fact for pass_ in plan.passes for fact in pass_.measure.facts(pass_.scan)],
         "exact": [_known(value) for value in known_values(plan)],
         "keys": _keys(plan),
         "group_by": [text(key.expression) for key in plan.groups],
@@ -207,12 +207,12 @@ def marked(plan: Plan) -> dict[str, list[str]]:
 
 
 def cost(plan: Plan) -> dict[str, float]:
-    """Return what the answer costs by itself, worked out once for each plan."""
+    """Return the cost of the answer alone, computed once for each plan."""
     return dict(plan.price)
 
 
 def priced(plan: Plan) -> dict[str, float]:
-    """Return what the answer costs by itself: pure epsilon, epsilon at the delta it was planned for, or rho.
+    """Return the cost of the answer alone: pure epsilon, epsilon at the delta it was planned for, or rho.
 
     Guarantee: outside an event of probability `slack` no key shows that a single unit holds, and the rest is the
     noise's release; so delta is the noise's and the slack together.
@@ -222,13 +222,13 @@ def priced(plan: Plan) -> dict[str, float]:
 
 
 def cost_of(passes: Sequence[Pass], spend: Spend) -> dict[str, float]:
-    """Return what passes cost together, in the measure in which they were planned; as `priced` for one plan."""
-    event = Composed(tuple(event for one in passes for event in one.events))
+    """Return the joint cost of passes, in the measure in which they were planned; as `priced` for one plan."""
+    event = Composed(tuple(event for pass_ in passes for event in pass_.events))
     if spend.rho is not None:
         return {"rho": float_up(event.rho()), "delta": float_up(event.slack())}
     if event.pure() != float("inf"):
         return {"epsilon": float_up(event.pure()), "delta": float_up(event.slack())}
-    noise = Composed(tuple(part for one in passes for part in one.noise_events))
+    noise = Composed(tuple(part for pass_ in passes for part in pass_.noise_events))
     return {"epsilon": accounting.epsilon(noise, spend.delta), "delta": float_up(spend.delta + event.slack())}
 
 
@@ -246,10 +246,10 @@ def explain(plan: Plan) -> str:
         *(listed_lines(plan) or boundings(plan)),
     ]
     lines.extend(known_lines(plan))
-    for one in plan.passes:
-        if one.keys is not None:
-            lines.append(_how_found(one, one.keys))
-        lines.extend(one.measure.lines(one.scan))
+    for pass_ in plan.passes:
+        if pass_.keys is not None:
+            lines.append(_how_found(pass_, pass_.keys))
+        lines.extend(pass_.measure.lines(pass_.scan))
     lines.extend(beside_lines(plan))
     if plan.finds_first:
         lines.append(
@@ -258,7 +258,7 @@ def explain(plan: Plan) -> str:
         )
     if plan.has_own_passes:
         lines.extend(presence_lines(plan))
-    lines.extend(line for one in plan.passes for line in one.measure.later_lines(one.scan))
+    lines.extend(line for pass_ in plan.passes for line in pass_.measure.later_lines(pass_.scan))
     lines.append(why(plan))
     if plan.target is not None:
         lines.append(_aim(plan, plan.target))
@@ -269,7 +269,7 @@ def explain(plan: Plan) -> str:
 
 def listed_lines(plan: Plan) -> list[str]:
     """Return in words that groups are listed for nothing, where a question asks for public groups and nothing else."""
-    if plan.readings or any(asks(one.scan) for one in plan.passes):
+    if plan.readings or any(asks(pass_.scan) for pass_ in plan.passes):
         return []
     return [
         "The groups are declared and public: they are listed whether or not they have rows, no row is read, and "
@@ -278,29 +278,31 @@ def listed_lines(plan: Plan) -> list[str]:
 
 
 def beside_lines(plan: Plan) -> list[str]:
-    """Return in words which sums are read from what is released for a mean, or beside a count that they share."""
+    """Return in words which sums are read from the releases for a mean, or beside a count that they share."""
     if plan.unshared is not None:
         return [shared_line(plan, plan.unshared)]
-    found = []
-    for one in dict.fromkeys(one.aggregate for one in plan.readings if isinstance(one.aggregate, CentredTotal)):
-        over, middle = plain_text_of(one.argument.expression), one.argument.middle
+    lines = []
+    for total in dict.fromkeys(
+        reading.aggregate for reading in plan.readings if isinstance(reading.aggregate, CentredTotal)
+    ):
+        over, middle = plain_text_of(total.argument.expression), total.argument.middle
         sign = "-" if middle < 0 else "+"
-        found.append(
+        lines.append(
             f"Reads SUM of {over} as its centred sum {sign} {in_full(abs(float(middle)))} times the count, both "
             f"released for the mean anyway: so it errs less than with a noisy sum of its own, and so do the others."
         )
-    return found
+    return lines
 
 
 def _label(plan: Plan) -> str:
     return next(key.other for key in plan.groups if key.other is not None)
 
 
-def _how_found(one: Pass, rule: KeyRelease | KeyRule) -> str:
-    """Return how keys are found, and why so: by whichever way needs fewer people."""
-    most = one.scan.discovery.most if one.scan.discovery else 1
-    who = {Person: "people", Window: "people's windows"}.get(type(one.scan.schema.unit), "rows")
-    needs, other = people_needed(rule, most), other_way(one.scan, rule)
+def _how_found(pass_: Pass, rule: KeyRelease | KeyRule) -> str:
+    """Return how keys are found, and why so: by the way that needs fewer people."""
+    most = pass_.scan.discovery.most if pass_.scan.discovery else 1
+    who = {Person: "people", Window: "people's windows"}.get(type(pass_.scan.schema.unit), "rows")
+    needs, other = people_needed(rule, most), other_way(pass_.scan, rule)
     if isinstance(rule, KeyRule):
         kept = f" ({who} in more than {most:,} count in {most:,} of them)" if most > 1 else ""
         how = f"the more {who} it has, the likelier it is shown{kept}: one in two at about {needs:.4g}"
@@ -308,26 +310,26 @@ def _how_found(one: Pass, rule: KeyRelease | KeyRule) -> str:
         parts = ", each counted in part where they are in several," if most > 1 else ""
         people = rule.threshold / 2**rule.shift
         how = f"one is shown if the noisy number of its {who}{parts} is above {people:.4g}"
-    what = "groups" if one.finds_groups else f"values of {text(one.scan.keys[-1].expression)}"
-    told = f"The {what} are found in the data: {how}."
+    what = "groups" if pass_.finds_groups else f"values of {text(pass_.scan.keys[-1].expression)}"
+    words = f"The {what} are found in the data: {how}."
     if other is None:
-        return told
+        return words
     name = "A Laplace threshold" if isinstance(rule, KeyRule) else "The optimal rule for keys"
     average = f" ({needs:.4g} here, on average over {who} in 1 to {most:,} groups)" if most > 1 else ""
-    return f"{told} {name} would need {people_needed(other, most):.4g} at the same cost{average}."
+    return f"{words} {name} would need {people_needed(other, most):.4g} at the same cost{average}."
 
 
 def boundings(plan: Plan) -> list[str]:
     """Return how contributions beyond what a plan allows are bounded: for its sums, and for each count of values."""
-    several = [one for one in plan.passes if isinstance(one.scan.bounding, (Pairs, Largest))]
-    first = [] if plan.passes[0] in several else [plan.passes[0]]
+    separate = [pass_ for pass_ in plan.passes if isinstance(pass_.scan.bounding, (Pairs, Largest))]
+    first = [] if plan.passes[0] in separate else [plan.passes[0]]
     if plan.choosing:
         who = person_column(plan.passes[0].scan.schema.unit)
         return [
             f"Each {who} counts in full up to a limit C, chosen privately first; more than that is scaled down to C."
         ]
     joined = _joined_in_words(plan.passes[0].scan)
-    return [*(bounding_in_words(one) for one in (*first, *several)), *([joined] if joined else [])]
+    return [*(bounding_in_words(pass_) for pass_ in (*first, *separate)), *([joined] if joined else [])]
 
 
 def _cut(scan: Scan) -> bool:
@@ -344,8 +346,8 @@ def _joined_in_words(scan: Scan) -> str:
     most = _most_joined(scan)
     if most is None:
         return ""
-    several = sum(join.most is not None for join in joins_of(scan.table))
-    each = "Each join makes" if several > 1 else "The join makes"
+    joins = sum(join.most is not None for join in joins_of(scan.table))
+    each = "Each join makes" if joins > 1 else "The join makes"
     return f"{each} at most {most:,} rows for each {person_column(scan.schema.unit)}: the excess is dropped at random."
 
 
@@ -411,9 +413,11 @@ def _version() -> str:
 
 
 def _keys(plan: Plan) -> str:
-    for one in plan.passes:
-        if one.keys is not None and one.finds_groups:
-            return "discovered by the optimal rule" if isinstance(one.keys, KeyRule) else "discovered above a threshold"
+    for pass_ in plan.passes:
+        if pass_.keys is not None and pass_.finds_groups:
+            return (
+                "discovered by the optimal rule" if isinstance(pass_.keys, KeyRule) else "discovered above a threshold"
+            )
     return "public" if plan.groups else "none"
 
 
@@ -423,10 +427,12 @@ def _known(value: int) -> str:
 
 def why(plan: Plan) -> str:
     """Return why a plan has the noise that it has."""
-    if any(isinstance(one.measure, TulapMeasure) for one in plan.passes):
+    if any(isinstance(pass_.measure, TulapMeasure) for pass_ in plan.passes):
         return "Truncated Tulap noise, because no other of this epsilon and delta makes one-sided tests more powerful."
-    families = {measure.mechanism.family for one in plan.passes for measure in one.measures}
-    families |= {one.measure.family for one in plan.passes if isinstance(one.measure, (MatrixMeasure, MomentMeasure))}
+    families = {measure.mechanism.family for pass_ in plan.passes for measure in pass_.measures}
+    families |= {
+        pass_.measure.family for pass_ in plan.passes if isinstance(pass_.measure, (MatrixMeasure, MomentMeasure))
+    }
     if not families:
         return ""
     if plan.spend.rho is not None:
@@ -438,17 +444,17 @@ def why(plan: Plan) -> str:
 
 
 def _aim(plan: Plan, target: Target) -> str:
-    told = ", ".join(one.words() for one in reached(plan, target))
+    listed = ", ".join(width.words() for width in reached(plan, target))
     unit = "rho" if plan.spend.epsilon is None else "epsilon"
-    wanted = {f"±{in_digits(float(one.wanted), 4)}" for one in reached(plan, target)}
+    wanted = {f"±{in_digits(float(width.wanted), 4)}" for width in reached(plan, target)}
     limit = f"within {wanted.pop()}" if len(wanted) == 1 else "as narrow as asked"
     return (
-        f"Each interval at {float(target.confidence):.4g} confidence is {limit} ({told}), for the least {unit} with "
+        f"Each interval at {float(target.confidence):.4g} confidence is {limit} ({listed}), for the least {unit} with "
         f"four digits that makes it so."
     )
 
 
-# A plan for people: how wide each column will be, its words, and a table of what is released.
+# A plan for people: how wide each column will be, its words, and a table of the releases.
 
 
 _RELEASES = ("released sum", "noise", "sensitivity", "clamped to", "95% within")
@@ -496,6 +502,6 @@ def _tables(plan: Plan) -> list[Listed]:
         (f"{width.column} {level}".rstrip(), width.words()) for level, part in levels for width in widths(part)
     ]
     releases: list[tuple[str, ...]] = []
-    for one in plan.passes if plan.rounds == 1 and len(levels) == 1 else ():  # of others, the words say it shorter
-        releases.extend(one.measure.rows(one.scan))
+    for pass_ in plan.passes if plan.rounds == 1 and len(levels) == 1 else ():  # of others, the words are shorter
+        releases.extend(pass_.measure.rows(pass_.scan))
     return [(("column", heading(plan)), columns), *([(_RELEASES, releases)] if releases else [])]

@@ -85,7 +85,7 @@ OfValues = CountValues | SumValues
 class Among:
     """Which part of a spend a plan may take: `weight` of `parts` for each sum and choice, `measures` of them noisy.
 
-    Where plans share a spend, their noise is of one `family`: shares of different families do not add up. `even` says
+    Where plans share a spend, their noise is of one `family`: shares of different families do not add up. `even` states
     that intervals of quantiles matter more than quantiles, and `alpha` how often one may miss, where no target does.
     """
 
@@ -98,8 +98,8 @@ class Among:
 
     def choices(self, spend: Spend) -> list[Choice]:
         """Return the noise that the spend allows for each sum."""
-        found = choices(spend.part(Fraction(self.measures, self.parts)), self.measures)
-        kept = [choice for choice in found if self.family in (None, choice.family)]
+        all_choices = choices(spend.part(Fraction(self.measures, self.parts)), self.measures)
+        kept = [choice for choice in all_choices if self.family in (None, choice.family)]
         return [replace(choice, share=choice.share * self.weight) for choice in kept]
 
 
@@ -113,7 +113,7 @@ class Limits:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanDraft:
-    """A plan in the making: what is asked, over which facts, and what the steps have decided so far."""
+    """A plan in the making: the question, its facts, and the decisions of the steps so far."""
 
     query: Query
     tables: Mapping[str, Schema]
@@ -128,7 +128,7 @@ class PlanDraft:
     """Where questions share a spend, by how much more it is divided if all of their sums are released apart."""
     narrow: bool = True
     narrowed: bool = False
-    """Whether conditions of the question narrowed what declared facts bound."""
+    """Whether conditions of the question narrowed the declared bounds."""
     covers: Covers = "noise"
     keys: tuple[GroupKey, ...] = ()
     cells: Cells | None = None
@@ -139,11 +139,11 @@ class PlanDraft:
     noisy: tuple[tuple[Pass, ...], ...] = ()
     """The passes that add noise, for each noise that the spend allows."""
     chosen: tuple[Pass, ...] = ()
-    """The passes that choose, and those that count the rows of what is chosen."""
+    """The passes that choose, and those that count the rows of the choices."""
     plans: tuple[Plan, ...] = ()
 
     def but(self, **decided: Any) -> PlanDraft:
-        """Return the draft with what a step decided, in a fraction of the time of `dataclasses.replace`."""
+        """Return the draft with the decisions of a step, in a fraction of the time of `dataclasses.replace`."""
         draft = object.__new__(PlanDraft)
         draft.__dict__.update({name: self.__dict__[name] for name in self.__dataclass_fields__}, **decided)
         return draft
@@ -161,12 +161,12 @@ class PlanDraft:
     @cached_property
     def has_own_passes(self) -> bool:
         """Whether an aggregate has a pass of its own, as quantiles, most frequent values and private ranges have."""
-        return any(one.own_pass for one in self.aggregates.values())
+        return any(aggregate.own_pass for aggregate in self.aggregates.values())
 
     @property
     def totals(self) -> dict[str, Total]:
         """The SUMs, which may be read from sums that are released for something else."""
-        return {name: one for name, one in self.aggregates.items() if type(one) is Total}
+        return {name: aggregate for name, aggregate in self.aggregates.items() if type(aggregate) is Total}
 
     @cached_property
     def values(self) -> tuple[OfValues, ...]:
@@ -185,7 +185,7 @@ class PlanDraft:
 
     @cached_property
     def options(self) -> list[GroupKey]:
-        """What the most frequent values are chosen from."""
+        """The options for the most frequent values."""
         return [option_key(mode, self.schema.columns) for mode in self.winners]
 
     @cached_property
@@ -217,7 +217,7 @@ class PlanDraft:
         return Scan(table, self.schema, where, self.keys, sums, bounding, distinct=distinct, cells=self.cells)
 
     def bounding(self, *, order: Literal[1, 2], distinct: bool = False, grouped: bool | None = None) -> Bounding:
-        """Return how what a unit gives is bounded."""
+        """Return how a unit's contributions are bounded."""
         kept, rule = self.limits.contribution, self.limits.rule
         inside = bool(self.keys) if grouped is None else grouped
         return bounding_for(self.schema, kept, rule=rule, grouped=inside, order=order, distinct=distinct)
@@ -241,10 +241,10 @@ def make_plan(
 ) -> Plan:
     """Return the plan with the least error that the spend allows. Free, and the same for every data set.
 
-    `among` says which part of the spend it may take where several plans share it. Where there is a `target`, the error
-    that counts is the largest excess over what it allows. `schema` are the facts of the query's table, if they were
+    `among` states which part of the spend it may take where several plans share it. Where there is a `target`, the
+    error that counts is the largest excess over its limits. `schema` are the facts of the query's table, if they were
     computed; they are computed again before a plan is charged. Where sums are released `apart`, a SUM has one of its
-    own even if what a mean needs would suffice; of several questions, `parts` says how many times as many parts of the
+    own even if the sums of a mean would suffice; of several questions, `parts` is how many times as many parts of the
     spend that takes for all of them. Conditions of the question `narrow` declared bounds, or do not. Where counts may
     be shared (`sharing`), SUMs are read beside one if all err less so.
     """
@@ -279,7 +279,9 @@ def make_plan(
 def _sharing(draft: PlanDraft, best: Plan) -> Plan:
     """Return the plan whose SUMs share counts, if it errs less than the best one without, or meets a target better."""
     room = room_for(draft.spend, draft.share.measures, draft.share.parts)
-    for plan in [one for one in (with_shared_counts(plan, room) for plan in draft.plans) if one is not None]:
+    for plan in [
+        candidate for candidate in (with_shared_counts(plan, room) for plan in draft.plans) if candidate is not None
+    ]:
         nearer = draft.target is None or excess(plan, draft.target) < excess(best, draft.target)
         if nearer and (plan.unshared is best or errs_less(plan, best)):
             return replace(plan, unshared=best)
@@ -302,7 +304,7 @@ def _group(draft: PlanDraft) -> PlanDraft:
 def _grouped(draft: PlanDraft) -> PlanDraft:
     query = draft.query
     keys = with_other(scan_keys(query, draft.schema), query, draft.schema)
-    # groups that are found have rows, whatever is declared or said of them
+    # groups that are found have rows, whatever is declared about them
     cells: Cells | None = None
     if not query.find:
         # groups alone are asked for because of their rows
@@ -312,13 +314,13 @@ def _grouped(draft: PlanDraft) -> PlanDraft:
 
 
 def _aggregate(draft: PlanDraft) -> PlanDraft:
-    """Decide on the bounds and grids of what is aggregated."""
+    """Decide on the bounds and grids of the aggregates."""
     asked = draft.query.aggregates
     if not asked and (draft.query.other is not None or draft.covers != "noise"):
         named = "other=" if draft.query.other is not None else f"covers={draft.covers!r}"
         raise RequestError(f"this question lists groups and has no numbers, which {named} is about; add COUNT(*)")
     aggregates = _aggregates(draft, narrow=draft.narrow)
-    others = [one for one in aggregates.values() if not one.ranked or one.extreme]
+    others = [aggregate for aggregate in aggregates.values() if not aggregate.ranked or aggregate.extreme]
     if draft.covers == "population" and others:
         raise Unsupported(
             'covers="population" is asked for with medians and other quantiles between the ends; of other numbers, '
@@ -330,13 +332,15 @@ def _aggregate(draft: PlanDraft) -> PlanDraft:
 
 def _aggregates(draft: PlanDraft, *, narrow: bool) -> dict[str, Aggregate]:
     limited, where = draft.limited.columns, draft.query.where
-    return {one.name: aggregate_of(one, draft.schema, limited, where, narrow=narrow) for one in draft.query.aggregates}
+    return {
+        call.name: aggregate_of(call, draft.schema, limited, where, narrow=narrow) for call in draft.query.aggregates
+    }
 
 
 def _sum(draft: PlanDraft) -> PlanDraft:
     """Collect the sums that share a pass; read a SUM from those of a mean where it errs no more so."""
     three = _collected(draft)
-    whole = draft.covers != "bounding" and not draft.limits.contribution.chosen  # else what is lost is told of one sum
+    whole = draft.covers != "bounding" and not draft.limits.contribution.chosen  # else the loss is stated for one sum
     beside = _beside_means(three) if draft.totals and whole and not draft.apart else {}
     if not beside:
         return three
@@ -348,12 +352,18 @@ def _beside_means(draft: PlanDraft) -> dict[str, CentredTotal]:
     """Return the sums of columns whose centred sum and count are released for something else, a mean as a rule."""
     others = {
         total
-        for one in draft.aggregates.values()
-        if not (one.own_pass or one.people or isinstance(one, Total))
-        for total in one.sums()
+        for aggregate in draft.aggregates.values()
+        if not (aggregate.own_pass or aggregate.people or isinstance(aggregate, Total))
+        for total in aggregate.sums()
     }
-    found = {name: CentredTotal(one.argument) for name, one in draft.totals.items() if one.sums()[0] not in others}
-    return {name: one for name, one in found.items() if others.union(draft.known).issuperset(one.sums())}
+    centred = {
+        name: CentredTotal(aggregate.argument)
+        for name, aggregate in draft.totals.items()
+        if aggregate.sums()[0] not in others
+    }
+    return {
+        name: aggregate for name, aggregate in centred.items() if others.union(draft.known).issuperset(aggregate.sums())
+    }
 
 
 def _errs_less(three: PlanDraft, two: PlanDraft, beside: Iterable[CentredTotal]) -> bool:
@@ -377,17 +387,17 @@ def _errs_less(three: PlanDraft, two: PlanDraft, beside: Iterable[CentredTotal])
             sensitivity = sensitivity_of(total, scan)
             return (sensitivity.l1**2 if order == 1 else sensitivity.l2_squared) * total.step**2
 
-        for one in beside:
-            centred, count = one.sums()
-            variance = moved(centred) + one.argument.middle**2 * moved(count)
-            if squares[1] * variance > squares[0] * moved(one.argument.plain()):
+        for aggregate in beside:
+            centred, count = aggregate.sums()
+            variance = moved(centred) + aggregate.argument.middle**2 * moved(count)
+            if squares[1] * variance > squares[0] * moved(aggregate.argument.plain()):
                 return False
     return True
 
 
 def reads_beside(plan: Plan) -> tuple[CentredTotal, ...]:
-    """Return the sums that a plan reads from what is released for a mean."""
-    return tuple(one.aggregate for one in plan.readings if isinstance(one.aggregate, CentredTotal))
+    """Return the sums that a plan reads from the releases for a mean."""
+    return tuple(reading.aggregate for reading in plan.readings if isinstance(reading.aggregate, CentredTotal))
 
 
 def with_before(plan: Plan, apart: Callable[[], Plan]) -> Plan:
@@ -409,7 +419,7 @@ def with_wider(plan: Plan, wider: Callable[[], Plan]) -> Plan:
 
 
 def with_earlier(made: Callable[..., Plan], *, sharing: bool = True) -> Plan:
-    """Return what a way of planning makes, with how earlier editions planned the same; SUMs may share a count."""
+    """Return the plan of a way of planning, with those of earlier editions; SUMs may share a count."""
     now = made(sharing=True) if sharing else made()
     plan = with_before(now.unshared or now, lambda: made(apart=True))
     plan = with_wider(plan, lambda: with_before(made(narrow=False), lambda: made(narrow=False, apart=True)))
@@ -419,11 +429,11 @@ def with_earlier(made: Callable[..., Plan], *, sharing: bool = True) -> Plan:
 def _collected(draft: PlanDraft) -> PlanDraft:
     """Collect the sums that share a pass, each once and in an order of their own."""
     groups: dict[bool, dict[str, Sum]] = {}
-    for one in draft.aggregates.values():
-        if one.own_pass:
+    for aggregate in draft.aggregates.values():
+        if aggregate.own_pass:
             continue
-        wanted = groups.setdefault(one.people, {})
-        wanted.update((canonical(total), total) for total in one.sums() if total not in draft.known)
+        wanted = groups.setdefault(aggregate.people, {})
+        wanted.update((canonical(total), total) for total in aggregate.sums() if total not in draft.known)
     sums = {people: tuple(wanted[text] for text in sorted(wanted)) for people, wanted in sorted(groups.items())}
     if not sums and not draft.first and (draft.discovers or not draft.aggregates):
         sums = {False: ()}  # a pass that finds the keys, or has public ones, and sums nothing
@@ -449,7 +459,7 @@ def _check_found(draft: PlanDraft) -> PlanDraft:
 
 
 def _add_sizes(draft: PlanDraft) -> PlanDraft:
-    """Make the passes of a plan that counts units by size, to choose its limits or to cover what they take away.
+    """Make the passes of a plan that counts units by size, to choose its limits or to cover the rows they remove.
 
     Guarantee: the noise of the sizes and of the sums compose to what the spend allows, as equal shares of it do: of
     Laplace noise epsilons add up, and of Gaussian noise rhos.
@@ -460,23 +470,23 @@ def _add_sizes(draft: PlanDraft) -> PlanDraft:
     if not chosen and draft.covers != "bounding":
         return draft
     part = COVER_SHARE if draft.covers == "bounding" else AUTO_SHARE
-    several, cells = sum(map(len, draft.sums.values())), count_cells(draft.keys, draft.cells)
-    if _uncovered(draft) or not several:
+    count, cells = sum(map(len, draft.sums.values())), count_cells(draft.keys, draft.cells)
+    if _uncovered(draft) or not count:
         return draft
-    found = []
-    for choice in choices(draft.spend, several + len(draft.sums)):
-        whole = choice.share * (several + len(draft.sums))
+    noisy = []
+    for choice in choices(draft.spend, count + len(draft.sums)):
+        whole = choice.share * (count + len(draft.sums))
         sizing = replace(choice, share=whole * part / len(draft.sums))
-        summing = replace(choice, share=whole * (1 - part) / several)
+        summing = replace(choice, share=whole * (1 - part) / count)
         passes: list[Pass] = []
         for people, sums in draft.sums.items():
-            # what is lost of rows is told by their number, and not by a norm of order 2
+            # the loss of rows is stated by their number, and not by a norm of order 2
             order: Literal[1, 2] = 1 if chosen and draft.covers == "bounding" else choice.order
             bounding = draft.bounding(order=order, distinct=people)
-            one = _summed(draft, draft.scan(sums, bounding, distinct=people), summing, find=False)
-            passes += [size_pass(one, sizing, chosen=chosen, cells=cells), one]
-        found.append(tuple(passes))
-    return draft.but(noisy=tuple(found))
+            summed = _summed(draft, draft.scan(sums, bounding, distinct=people), summing, find=False)
+            passes += [size_pass(summed, sizing, chosen=chosen, cells=cells), summed]
+        noisy.append(tuple(passes))
+    return draft.but(noisy=tuple(noisy))
 
 
 def _uncovered(draft: PlanDraft) -> bool:
@@ -486,9 +496,9 @@ def _uncovered(draft: PlanDraft) -> bool:
 
 
 def _others(draft: PlanDraft) -> list[str]:
-    """Return what is asked for beside counts, sums and what is made of them."""
+    """Return the requests beside counts, sums and aggregates of these."""
     kinds = {"COUNT(DISTINCT ...) of values": draft.values, "private bounds": draft.spans, "MODE": draft.winners}
-    return [name for name, several in {**kinds, "quantiles, MIN and MAX": draft.selections}.items() if several]
+    return [name for name, wanted in {**kinds, "quantiles, MIN and MAX": draft.selections}.items() if wanted]
 
 
 def _add_noise(draft: PlanDraft) -> PlanDraft:
@@ -497,7 +507,7 @@ def _add_noise(draft: PlanDraft) -> PlanDraft:
         return draft
     if not (draft.sums or draft.values or draft.spans or draft.first):
         return draft.but(noisy=((),))
-    found = []
+    noisy = []
     for choice in draft.share.choices(draft.spend):
         passes = [_first_pass(draft, choice)] if draft.first else []
         for index, (people, sums) in enumerate(draft.sums.items()):
@@ -508,10 +518,10 @@ def _add_noise(draft: PlanDraft) -> PlanDraft:
             span_pass(span, draft.scan((), draft.bounding(order=choice.order, grouped=True)), choice)
             for span in draft.spans
         ]
-        found.append(tuple(passes))
-    if not found:
+        noisy.append(tuple(passes))
+    if not noisy:
         raise InvariantError("no noise fits the spend")
-    return draft.but(noisy=tuple(found))
+    return draft.but(noisy=tuple(noisy))
 
 
 def _choose(draft: PlanDraft) -> PlanDraft:
@@ -547,7 +557,7 @@ def _read(draft: PlanDraft) -> PlanDraft:
 PlanStep = Callable[[PlanDraft], PlanDraft]
 
 STEPS: tuple[PlanStep, ...] = (_group, _aggregate, _sum, _check_found, _add_sizes, _add_noise, _choose, _read)
-"""How a plan is made: each step decides on one thing, from declared facts and what was decided before."""
+"""How a plan is made: each step decides on one thing, from declared facts and earlier decisions."""
 
 
 def _selected(
@@ -579,15 +589,19 @@ def _selected(
 
 def different_values(aggregates: Mapping[str, Aggregate]) -> tuple[OfValues, ...]:
     """Return the counts and sums of different values, each once and in an order of their own."""
-    found = {canonical((one.argument, one.sums())): one for one in aggregates.values() if isinstance(one, OfValues)}
-    return tuple(found[text] for text in sorted(found))
+    different = {
+        canonical((aggregate.argument, aggregate.sums())): aggregate
+        for aggregate in aggregates.values()
+        if isinstance(aggregate, OfValues)
+    }
+    return tuple(different[text] for text in sorted(different))
 
 
 def scan_keys(query: Query, schema: Schema) -> tuple[GroupKey, ...]:
     """Return the keys of a query, each once and in an order of their own: that of GROUP BY does not matter."""
     declared = (group_key(key.expression, schema.columns) for key in query.keys)
-    found = (replace(key, values=None) if query.find else key for key in declared)
-    texts = {canonical(key.expression): key for key in found}
+    keys = (replace(key, values=None) if query.find else key for key in declared)
+    texts = {canonical(key.expression): key for key in keys}
     return tuple(texts[text] for text in sorted(texts))
 
 
@@ -609,7 +623,7 @@ def known_rows(schema: Schema) -> bool:
 
 
 def private_schema(relation: Relation, tables: Mapping[str, Schema], known: Schema | None = None) -> Schema:
-    """Return the facts of what a query stands on, which must have units to protect; `known` are they, if computed."""
+    """Return the facts of the table of a query, which must have units to protect; `known` are they, if computed."""
     schema = schema_of(relation, tables) if known is None else known
     if schema.unit.public:
         raise RequestError("this asks about public tables only; read them where they are, without noise")
@@ -652,14 +666,14 @@ def error_of(passes: tuple[Pass, ...], groups: int) -> float:
 
     A rule for keys counts as the square of how many people a key needs who are in no more than the declared groups.
     """
-    found = 0.0
-    for one in passes:
-        for measure in one.measures:
-            found += (measure.standard_deviation / max(1, measure.sum.most)) ** 2
-        discovery = one.scan.discovery
-        if one.keys and discovery:
-            found += people_needed(one.keys, min(groups, discovery.most)) ** 2
-    return found
+    error = 0.0
+    for pass_ in passes:
+        for measure in pass_.measures:
+            error += (measure.standard_deviation / max(1, measure.sum.most)) ** 2
+        discovery = pass_.scan.discovery
+        if pass_.keys and discovery:
+            error += people_needed(pass_.keys, min(groups, discovery.most)) ** 2
+    return error
 
 
 def _reading(
@@ -677,29 +691,29 @@ def _reading(
         case Ranked():
             return Reading(name, aggregate, _quantile_places(aggregate, passes, known))
         case CountValues() | SumValues():
-            scans = [(one.scan.sums, one.scan.bounding.of) for one in passes]
+            scans = [(pass_.scan.sums, pass_.scan.bounding.of) for pass_ in passes]
             return Reading(name, aggregate, ((scans.index((aggregate.sums(), aggregate.argument.expression)), 0),))
-    others = [not one.plain or one.scan.bounding.of is not None for one in passes]
-    index = next(i for i, one in enumerate(passes) if one.scan.distinct == aggregate.people and not others[i])
+    others = [not pass_.plain or pass_.scan.bounding.of is not None for pass_ in passes]
+    index = next(i for i, pass_ in enumerate(passes) if pass_.scan.distinct == aggregate.people and not others[i])
     sums = passes[index].scan.sums
     places = tuple(known.get(total) or (index, sums.index(total)) for total in aggregate.sums())
     return Reading(name, aggregate, places)
 
 
 def _quantile_places(ranked: Ranked, passes: tuple[Pass, ...], known: Mapping[Sum, Known]) -> tuple[Place, ...]:
-    for one, measure in quantile_passes(passes):
-        if one.scan.places and _grid_of(one.scan.places) == _grid_of(ranked.places(1)):
+    for pass_, measure in quantile_passes(passes):
+        if pass_.scan.places and _grid_of(pass_.scan.places) == _grid_of(ranked.places(1)):
             count = (presence_place(ranked.argument.present(), passes, known),) if ranked.extreme else ()
-            return (place_in_pass(measure, passes.index(one), ranked), *count)
+            return (place_in_pass(measure, passes.index(pass_), ranked), *count)
     raise InvariantError("a quantile has no pass")
 
 
 def _grid_of(places: Sum) -> tuple[Expression | None, Expression | None]:
-    """Return what a grid is over: the column, and the rows of it that count."""
+    """Return the domain of a grid: the column, and the rows of it that count."""
     return places.expression, places.where
 
 
-# From what was asked to an aggregate with public ends and a grid. Reads declared facts and nothing else.
+# From a request to an aggregate with public ends and a grid. Reads declared facts only.
 
 
 def aggregate_of(
@@ -710,9 +724,9 @@ def aggregate_of(
     *,
     narrow: bool = True,
 ) -> Aggregate:
-    """Return the aggregate that was asked for, with the public ends, grid and conditions of what it is over.
+    """Return the aggregate that was asked for, with the public ends, grid and conditions of its argument.
 
-    What declared facts do not bound, the conditions of the question may; where they `narrow`, they do for all.
+    The conditions of the question may bound columns that declared facts do not; where they `narrow`, they do for all.
     """
     entry = entry_of(asked.function)
     kind = entry.aggregate
@@ -720,7 +734,7 @@ def aggregate_of(
         raise RequestError("people are not counted where a window of time is protected: they may be in many windows")
     if kind.people and not isinstance(schema.unit, Person):
         raise RequestError("each row is a unit of its own here; use COUNT(*) instead of counting distinct units")
-    given = [one for one in (asked.argument, asked.other) if one is not None]
+    given = [argument for argument in (asked.argument, asked.other) if argument is not None]
     conditions = RowConditions((where, asked.where), narrow)
     if len(given) != kind.arity:
         raise UnknownName("aggregate", asked.function, tuple(AGGREGATES))
@@ -728,8 +742,10 @@ def aggregate_of(
         given.sort(key=canonical)
     return entry.of(
         Wanted(
-            arguments=tuple(_argument(asked, one, schema, limited, conditions, bounded=kind.bounded) for one in given),
-            kinds=tuple(typed(one, schema.columns).kind for one in given),
+            arguments=tuple(
+                _argument(asked, argument, schema, limited, conditions, bounded=kind.bounded) for argument in given
+            ),
+            kinds=tuple(typed(argument, schema.columns).kind for argument in given),
             where=asked.where,
             options=dict(asked.options),
         )
@@ -737,7 +753,7 @@ def aggregate_of(
 
 
 class RowConditions(NamedTuple):
-    """What must be true of a row that counts, and whether that narrows what declared facts bound."""
+    """The conditions on a row that counts, and whether they narrow declared bounds."""
 
     of_rows: tuple[Expression | None, ...]
     narrow: bool
@@ -770,7 +786,7 @@ def _argument(
 
 
 def _held(expression: Expression, ends: tuple[Fraction, Fraction], schema: Schema) -> bool:
-    """Return whether an expression is certain to lie within ends: where these are limits, more may come."""
+    """Return whether an expression is certain to lie within ends: where these are limits, values may exceed them."""
     low, high = clamp_ends(expression, typed(expression, schema.columns))
     return low is not None and high is not None and ends[0] <= low and high <= ends[1]
 
@@ -790,8 +806,8 @@ def _ends(asked: Asked, expression: Expression, facts: Typed, schema: Schema) ->
 def _stated_ends(low: Fraction, high: Fraction, expression: Expression, schema: Schema) -> tuple[Fraction, Fraction]:
     """Return the ends to which a value is clamped where the question states some.
 
-    What cannot lie outside narrower ones, by what is proven of it, is clamped to these: the outcome is the same, with
-    less noise. Limits on what people contribute are no such facts, and are not used.
+    A value that provably cannot lie outside narrower ones is clamped to these: the outcome is the same, with less
+    noise. Limits on contributions are no such facts, and are not used.
     """
     if low > high:
         raise RequestError("the low end of stated bounds is above the high one")
@@ -803,9 +819,9 @@ def _stated_ends(low: Fraction, high: Fraction, expression: Expression, schema: 
 
 
 def _step(expression: Expression, facts: Typed, schema: Schema, ends: tuple[Fraction, Fraction]) -> Fraction | None:
-    """Return the grid of what is summed: whole numbers have one, and so has a column with a declared step.
+    """Return the grid of a sum: whole numbers have one, and so has a column with a declared step.
 
-    That of whole numbers holds their ends too, which need not be whole where a question states them.
+    That of whole numbers includes their ends too, which need not be whole where a question states them.
     """
     if facts.kind == "integer":
         return Fraction(1, lcm(*(end.denominator for end in ends)))

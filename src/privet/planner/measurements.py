@@ -1,6 +1,6 @@
-"""What a plan released, number by number: each integer with its group, its grid and the exact law of its noise.
+"""The release of a plan, number by number: each integer with its group, its grid and the exact law of its noise.
 
-Sees released numbers and public facts only. What is read from an answer's measurements costs nothing more.
+Uses released numbers and public facts only. Reading an answer's measurements costs nothing more.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _NOISE: Mapping[str, type[AdditiveNoise]] = {"Laplace": Laplace, "Gaussian": Gau
 class Measurement:
     """One released number.
 
-    For a sum, `released` is the noisy integer and `value` what it is worth, `released * step`: the sum over rows of
-    (x - centre)**power - less, where `what` names x. `law` is that of the noise in `released`; what is chosen
-    (`kind` "selection") has none, nor has what is public. A chosen place is worth `centre + step * released`.
+    For a sum, `released` is the noisy integer and `value` its worth, `released * step`: the sum over rows of
+    (x - centre)**power - less, where `what` names x. `law` is that of the noise in `released`; a choice
+    (`kind` "selection") has none, nor has a public number. A chosen place is worth `centre + step * released`.
     """
 
     group: Mapping[str, Any]
@@ -61,9 +61,9 @@ class Measurement:
     deviation: float | None = None
     """The standard deviation of the noise in `value`."""
     level: str = ""
-    """Which grouping of several it is of."""
+    """The grouping that it belongs to, of several."""
     round: int = 1
-    """Which round released it; 0 for what all rounds say together."""
+    """Which round released it; 0 for all rounds combined."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data that JSON can hold; exact numbers as text, such as "1/3"."""
@@ -119,16 +119,16 @@ class Measurements(Sequence[Measurement]):
         return [row.to_dict() for row in self.rows]
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """Return columns as lists, one entry for each measurement: the keys of its group, and what it is."""
+        """Return columns as lists, one entry for each measurement: the keys of its group, and its facts."""
         keys = list(dict.fromkeys(name for row in self.rows for name in row.group))
-        found: dict[str, list[Any]] = {name: [row.group.get(name) for row in self.rows] for name in keys}
-        several = {"level": any(row.level for row in self.rows), "round": any(row.round != 1 for row in self.rows)}
-        for name, needed in several.items():
+        columns: dict[str, list[Any]] = {name: [row.group.get(name) for row in self.rows] for name in keys}
+        optional = {"level": any(row.level for row in self.rows), "round": any(row.round != 1 for row in self.rows)}
+        for name, needed in optional.items():
             if needed:
-                found[_free(name, keys)] = [getattr(row, name) for row in self.rows]
+                columns[_free(name, keys)] = [getattr(row, name) for row in self.rows]
         for name, attribute in _COLUMNS.items():
-            found[_free(name, keys)] = [_cell(getattr(row, attribute)) for row in self.rows]
-        return found
+            columns[_free(name, keys)] = [_cell(getattr(row, attribute)) for row in self.rows]
+        return columns
 
     def to_arrow(self) -> Any:
         """Return the columns as an Arrow table (needs pyarrow); columns of several types as text."""
@@ -188,18 +188,18 @@ _COLUMNS = {
 
 
 def measurements_of(plan: Plan, released: Released, asked: Query, *, level: str = "") -> Iterator[Measurement]:
-    """Yield what a plan of one grouping released, round by round, and then what its rounds say together.
+    """Yield the release of a plan of one grouping, round by round, and then the combination of its rounds.
 
     The question that was `asked` may have several groupings, of which the plan has one.
     """
     groups = _groups(_names(plan, asked), plan.key_places, released[0])
     sums, used = released[1], _used(plan, asked)
     size = len(plan.passes) // plan.rounds
-    for index, one in enumerate(plan.passes):
-        if one.keys is not None and one.finds_groups:
-            yield from _found(groups, one.keys.name, _other(plan), level)
-        told = one.measure.measured(one.scan)
-        for place, (column, values) in enumerate(zip(told, sums[index], strict=False)):
+    for index, pass_ in enumerate(plan.passes):
+        if pass_.keys is not None and pass_.finds_groups:
+            yield from _found(groups, pass_.keys.name, _other(plan), level)
+        measured = pass_.measure.measured(pass_.scan)
+        for place, (column, values) in enumerate(zip(measured, sums[index], strict=False)):
             columns = used.get((index % size, place), ())
             yield from _rows(column, values, groups, columns, level=level, number=index // size + 1)
     if plan.rounds > 1:
@@ -211,7 +211,7 @@ def measurements_of(plan: Plan, released: Released, asked: Query, *, level: str 
 
 
 def _names(plan: Plan, asked: Query) -> list[str]:
-    """Return the keys of a plan by the names that the answer shows them under, where it does."""
+    """Return the keys of a plan by the names under which the answer shows them, where it does."""
     shown_as: dict[Expression, str] = {meaning: name for name, meaning in reversed(meanings(asked).items())}
     return [shown_as.get(ColumnRef(key.name), key.name) for key in plan.query.keys]
 
@@ -222,7 +222,7 @@ def _groups(names: Sequence[str], places: Sequence[int], keys: Sequence[Sequence
 
 
 def _rows(
-    told: MeasuredColumn,
+    column: MeasuredColumn,
     values: Sequence[Any],
     groups: Sequence[Mapping[str, Any]],
     columns: tuple[str, ...],
@@ -230,23 +230,23 @@ def _rows(
     level: str = "",
     number: int = 1,
 ) -> Iterator[Measurement]:
-    if told.bins:
-        groups = [{"bin": place} if told.bins > 1 else {} for place in range(told.bins)]
-    law = None if told.noise is None or not groups else told.noise.law(told.times * len(groups), whole=True)
-    deviation = None if law is None or told.step is None else law.deviation * float_near(told.step)
-    for group, one in zip(groups, values, strict=True):
+    if column.bins:
+        groups = [{"bin": place} if column.bins > 1 else {} for place in range(column.bins)]
+    law = None if column.noise is None or not groups else column.noise.law(column.times * len(groups), whole=True)
+    deviation = None if law is None or column.step is None else law.deviation * float_near(column.step)
+    for group, value in zip(groups, values, strict=True):
         yield Measurement(
-            group={**group, **told.inside},
-            what=told.what,
-            kind=told.kind,
-            mechanism=told.mechanism,
-            released=one,
-            value=_worth(told, one),
+            group={**group, **column.inside},
+            what=column.what,
+            kind=column.kind,
+            mechanism=column.mechanism,
+            released=value,
+            value=_worth(column, value),
             columns=columns,
-            centre=told.centre,
-            power=told.power,
-            less=told.less,
-            step=told.step,
+            centre=column.centre,
+            power=column.power,
+            less=column.less,
+            step=column.step,
             law=law,
             deviation=deviation,
             level=level,
@@ -254,15 +254,15 @@ def _rows(
         )
 
 
-def _worth(told: MeasuredColumn, released: Any) -> Any:
-    if told.step is None:
+def _worth(column: MeasuredColumn, released: Any) -> Any:
+    if column.step is None:
         return released
-    exact = released * told.step
-    return float_near(exact + told.centre if told.kind == "selection" else exact)
+    exact = released * column.step
+    return float_near(exact + column.centre if column.kind == "selection" else exact)
 
 
 def _found(groups: Sequence[Mapping[str, Any]], mechanism: str, other: str | None, level: str) -> Iterator[Measurement]:
-    """Yield which groups are shown; that of all others is there whatever was found."""
+    """Yield which groups are shown; that of all others is always there."""
     for group in groups:
         if other is None or other not in group.values():
             named = ", ".join(map(str, group.values()))
@@ -281,27 +281,27 @@ def _combined(
     level: str,
 ) -> Iterator[Measurement]:
     """Yield the averages of all rounds that sums are read from: weights are inverse to the variances of the noise."""
-    for index, one in enumerate(plan.passes[: len(plan.passes) // plan.rounds]):
-        for place, told in enumerate(one.measure.measured(one.scan)):
-            if told.noise is None or told.step is None:
+    for index, pass_ in enumerate(plan.passes[: len(plan.passes) // plan.rounds]):
+        for place, column in enumerate(pass_.measure.measured(pass_.scan)):
+            if column.noise is None or column.step is None:
                 continue
-            weights, unit = plan.weights((index, place)), float_near(told.step)
-            deviation = plan.law((index, place)).deviation * 2 ** one.measures[place].shift * unit
+            weights, unit = plan.weights((index, place)), float_near(column.step)
+            deviation = plan.law((index, place)).deviation * 2 ** pass_.measures[place].shift * unit
             listed = ", ".join(f"{weight:.4g}" for weight in weights)
             for row, group in enumerate(groups):
                 parts = [sums[at][number][row] for at, number in plan.across((index, place))]
                 yield Measurement(
                     group=group,
-                    what=told.what,
+                    what=column.what,
                     kind="combined",
-                    mechanism=f"{told.mechanism}, averaged with weights {listed}",
+                    mechanism=f"{column.mechanism}, averaged with weights {listed}",
                     released=None,
                     value=sum(weight * part * unit for weight, part in zip(weights, parts, strict=True)),
                     columns=used.get((index, place), ()),
-                    centre=told.centre,
-                    power=told.power,
-                    less=told.less,
-                    step=told.step,
+                    centre=column.centre,
+                    power=column.power,
+                    less=column.less,
+                    step=column.step,
                     deviation=deviation,
                     level=level,
                     round=0,
@@ -311,21 +311,21 @@ def _combined(
 def _used(plan: Plan, asked: Query) -> dict[Any, tuple[str, ...]]:
     """Return for each place the columns of the answer that are read from it."""
     read = {name: mentions(meaning) for name, meaning in meanings(asked).items()}
-    found: dict[Any, tuple[str, ...]] = {}
+    columns_at: dict[Any, tuple[str, ...]] = {}
     for reading in plan.readings:
         names = tuple(name for name, columns in read.items() if reading.name in columns)
         for place in reading.places:
-            found[place] = tuple(dict.fromkeys((*found.get(place, ()), *names)))
-    return found
+            columns_at[place] = tuple(dict.fromkeys((*columns_at.get(place, ()), *names)))
+    return columns_at
 
 
-# The same from what a ledger keeps: the public facts of a plan, and the integers that were stored for it.
+# The same from a ledger: the public facts of a plan, and the integers that were stored for it.
 
 
 def facts_of_measured(plan: Plan) -> dict[str, Any]:
     """Return how the numbers of a plan's release are read, as plain data that JSON can hold."""
     used = _used(plan, plan.query)
-    finds = [one.keys.name for one in plan.passes if one.keys is not None and one.finds_groups]
+    finds = [pass_.keys.name for pass_ in plan.passes if pass_.keys is not None and pass_.finds_groups]
     return {
         "keys": _names(plan, plan.query),
         "places": list(plan.key_places),
@@ -334,27 +334,27 @@ def facts_of_measured(plan: Plan) -> dict[str, Any]:
         "choosing": list(plan.choosing),
         "passes": [
             [
-                {**_fact(told), "columns": list(used.get((index, place), ()))}
-                for place, told in enumerate(one.measure.measured(one.scan))
+                {**_fact(column), "columns": list(used.get((index, place), ()))}
+                for place, column in enumerate(pass_.measure.measured(pass_.scan))
             ]
-            for index, one in enumerate(plan.passes)
+            for index, pass_ in enumerate(plan.passes)
         ],
     }
 
 
-def _fact(told: MeasuredColumn) -> dict[str, Any]:
+def _fact(column: MeasuredColumn) -> dict[str, Any]:
     return {
-        "what": told.what,
-        "kind": told.kind,
-        "mechanism": told.mechanism,
-        "centre": str(told.centre),
-        "power": told.power,
-        "less": str(told.less),
-        "step": None if told.step is None else str(told.step),
-        "noise": None if told.noise is None else _parameters(told.noise),
-        "times": told.times,
-        "inside": dict(told.inside),
-        "bins": told.bins,
+        "what": column.what,
+        "kind": column.kind,
+        "mechanism": column.mechanism,
+        "centre": str(column.centre),
+        "power": column.power,
+        "less": str(column.less),
+        "step": None if column.step is None else str(column.step),
+        "noise": None if column.noise is None else _parameters(column.noise),
+        "times": column.times,
+        "inside": dict(column.inside),
+        "bins": column.bins,
     }
 
 
@@ -377,25 +377,25 @@ def _told(fact: Mapping[str, Any], limit: int) -> MeasuredColumn:
 
 def _parameters(noise: AdditiveNoise) -> dict[str, str]:
     """Return the fields of a mechanism as plain data; exact numbers as text."""
-    return {one.name: str(getattr(noise, one.name)) for one in fields(noise)}  # type: ignore[arg-type]
+    return {field.name: str(getattr(noise, field.name)) for field in fields(noise)}  # type: ignore[arg-type]
 
 
 def _with_parameters(name: str, parameters: Mapping[str, str], limit: int) -> AdditiveNoise:
-    """Return a mechanism with the fields that were written, at so many times the distance, to ask for its law."""
+    """Return a mechanism with the fields that were written, at `limit` times the distance, to ask for its law."""
     kind = _NOISE[name]
     made = object.__new__(kind)
     powers = {"sensitivity": 1, "scale": 1, "sensitivity_squared": 2, "sigma_squared": 2}
     exact = {
-        one: text if one == "grid" else Fraction(text) * limit ** powers.get(one, 0) for one, text in parameters.items()
+        key: text if key == "grid" else Fraction(text) * limit ** powers.get(key, 0) for key, text in parameters.items()
     }
-    set_fields(made, **{one.name: exact[one.name] for one in fields(kind)})  # type: ignore[arg-type]
+    set_fields(made, **{field.name: exact[field.name] for field in fields(kind)})  # type: ignore[arg-type]
     return made
 
 
 def stored_measurements(facts: Sequence[Mapping[str, Any]], stored: Any) -> Measurements:
-    """Return what a ledger keeps of a release: the keys and sums of one plan, or those of each plan of a batch."""
-    several = stored if len(stored) == len(facts) else (stored,)
-    return Measurements(tuple(row for told, one in zip(facts, several, strict=True) for row in _stored(told, one)))
+    """Return the measurements of a stored release: of the keys and sums of one plan, or of each plan of a batch."""
+    parts = stored if len(stored) == len(facts) else (stored,)
+    return Measurements(tuple(row for plan, part in zip(facts, parts, strict=True) for row in _stored(plan, part)))
 
 
 def _stored(facts: Mapping[str, Any], released: Released) -> Iterator[Measurement]:
@@ -403,8 +403,8 @@ def _stored(facts: Mapping[str, Any], released: Released) -> Iterator[Measuremen
     if facts["found"] is not None:
         yield from _found(groups, facts["found"], facts["other"], "")
     limits = {place + 1: int(released[1][place][1][0]) for place in facts["choosing"]}
-    for place, (told, columns) in enumerate(zip(facts["passes"], released[1], strict=True)):
-        for fact, values in zip(told, columns, strict=False):
+    for place, (listed, columns) in enumerate(zip(facts["passes"], released[1], strict=True)):
+        for fact, values in zip(listed, columns, strict=False):
             yield from _rows(_told(fact, limits.get(place, 1)), values, groups, tuple(fact["columns"]))
 
 
@@ -429,7 +429,7 @@ def _cell(value: Any) -> Any:
 
 
 def _one_type(values: list[Any]) -> list[Any]:
-    """Return a column as it is, or as text where it holds several types, or integers beyond 64 bits."""
+    """Return a column as it is, or as text where it has several types, or integers beyond 64 bits."""
     kinds = {type(value) for value in values} - {type(None)}
     wide = kinds == {int} and any(value is not None and not -(2**63) <= value < 2**63 for value in values)
     return [None if value is None else str(value) for value in values] if len(kinds) > 1 or wide else values

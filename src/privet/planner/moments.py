@@ -1,7 +1,7 @@
-"""Noisy sums of products of a row's factors, all at one price: what X'X, X'y and y'y of a regression are made of.
+"""Noisy sums of products of a row's factors, all at one price: the content of X'X, X'y and y'y of a regression.
 
-Each product is measured once, also where the matrix has it twice. What the release costs is computed from the scan's
-own factors and the very scales that are drawn; nothing that a plan says of itself is believed.
+Each product is measured once, also where the matrix has it twice. The cost of the release is computed from the scan's
+own factors and the scales that are drawn; no statement of a plan about itself is trusted.
 """
 
 from __future__ import annotations
@@ -42,26 +42,26 @@ MOST_PRODUCTS = 20_000
 
 
 def axes_of(scan: Scan) -> tuple[object, ...]:
-    """Return for each factor of a scan what it is about: two that are about the same are never both there in a row.
+    """Return for each factor of a scan its subject: two of the same subject are never both present in a row.
 
     Guarantee: factors that are there where one expression equals different constants of one type exclude each other.
     """
-    found: list[object] = []
+    subjects: list[object] = []
     seen: dict[Expression, set[tuple[type, object]]] = defaultdict(set)
     for place, factor in enumerate(scan.sums):
         test = factor.where
         if factor.expression is not None or test is None or test.function != "equal":
-            found.append(place)
+            subjects.append(place)
             continue
         of, constant = test.arguments[0], test.arguments[1].constant
         value = (type(constant), constant)
         kinds = {kind for kind, _ in seen[of]} | {type(constant)}
         if constant is None or value in seen[of] or len(kinds) > 1:
-            found.append(place)
+            subjects.append(place)
             continue
         seen[of].add(value)
-        found.append(of)
-    return tuple(found)
+        subjects.append(of)
+    return tuple(subjects)
 
 
 def loss_of(scan: Scan, scales: Sequence[Fraction], family: Family) -> Fraction:
@@ -109,15 +109,15 @@ Part = Literal["first", "mixed", "others"]
 
 def _by_part(scan: Scan, scales: Sequence[Fraction]) -> dict[Part, Pairs]:
     """Return the pairs with their scales: of two first factors, of one of these and another one, of two others."""
-    found: dict[Part, Pairs] = {"first": [], "mixed": [], "others": []}
+    by_kind: dict[Part, Pairs] = {"first": [], "mixed": [], "others": []}
     products = scan.products
     if products is None:
         raise InvariantError("this scan sums no products")
     over = 0 if products.norm is None else products.norm.over
     for (first, second), scale in zip(products.pairs, scales, strict=True):
         kind: Part = "first" if second < over else "mixed" if first < over else "others"
-        found[kind].append(((first, second), scale))
-    return found
+        by_kind[kind].append(((first, second), scale))
+    return by_kind
 
 
 def _in_a_box(scan: Scan, pairs: Pairs, power: int) -> Fraction:
@@ -128,14 +128,14 @@ def _in_a_box(scan: Scan, pairs: Pairs, power: int) -> Fraction:
     change = scan.schema.moves == "change-one"
     total = alone = rate = Fraction(0)
     simple: set[int] = set()
-    for several in together.values():
-        most = max(Fraction(_most(scan.sums, pair)) ** power / scale for pair, scale in several)
+    for group in together.values():
+        most = max(Fraction(_most(scan.sums, pair)) ** power / scale for pair, scale in group)
         if not change:
             total += most
             continue
-        widest = max(Fraction(_range(scan.sums, pair)) ** power / scale for pair, scale in several)
-        pairs_of_one = [pair for pair, _ in several if all(axes[place] == place for place in pair)]
-        if len(pairs_of_one) == len(several) == 1:
+        widest = max(Fraction(_range(scan.sums, pair)) ** power / scale for pair, scale in group)
+        pairs_of_one = [pair for pair, _ in group if all(axes[place] == place for place in pair)]
+        if len(pairs_of_one) == len(group) == 1:
             alone, rate, simple = alone + widest, max(rate, most), simple | set(pairs_of_one[0])
         else:
             total += max(widest, 2 * most)
@@ -226,14 +226,14 @@ class MomentMeasure:
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """What the noise costs: one event for all products."""
+        """The cost of the noise: one event for all products."""
         if self.family == "laplace":
             return (PureEvent(self.loss),)
         return (GaussianEvent(sensitivity_squared=self.loss, sigma_squared=Fraction(1), blur=_BLUR),)
 
     @cached_property
     def exponent(self) -> int:
-        """How many binary places released integers have: those of the weights, or more for Gaussian noise.
+        """The number of binary places of released integers: those of the weights, or more for Gaussian noise.
 
         With m numbers of standard deviations s, a step of 2**-e and k = ceil(sqrt(m)), the logarithm of the ratio of
         discrete and continuous densities is at most (step / s) k (k + 40 + mu) but for a set of probability below
@@ -251,51 +251,51 @@ class MomentMeasure:
         import numpy as np
 
         if self.family == "gaussian":
-            return np.array([float(one) for one in self.scales])
-        return np.array([_laplace_variance(one * 2**self.shift) / 4**self.shift for one in self.scales])
+            return np.array([float(variance) for variance in self.scales])
+        return np.array([_laplace_variance(scale * 2**self.shift) / 4**self.shift for scale in self.scales])
 
     def columns(self, scan: Scan) -> int:
         """Return how many columns are released: one, of a number for each pair."""
         return 1
 
     def with_noise(self, measures: tuple[Measure, ...]) -> MomentMeasure:
-        """Return the same: it has no noisy sums by themselves."""
+        """Return the same: it has no separate noisy sums."""
         return self
 
     def draw(self, opened: OpenedSums, scan: Scan, cells: tuple[Cell, ...]) -> Columns:
         """Return the noisy sums as integers, each worth 2**-exponent products."""
-        exact = [int(one) for one in opened.groups.get((), (0,) * len(self.scales))]
+        exact = [int(number) for number in opened.groups.get((), (0,) * len(self.scales))]
         if len(exact) != len(self.scales):
             raise InvariantError("an engine did not sum every product")
         finer = self.exponent - self.shift
         places: dict[Fraction, list[int]] = {}
         for place, scale in enumerate(self.scales):
             places.setdefault(scale, []).append(place)
-        found = [one << finer for one in exact]
-        for scale, several in places.items():
-            for place, drawn in zip(several, self._noise(scale, len(several)), strict=True):
-                found[place] += int(drawn)
-        return (tuple(found),)
+        noisy = [number << finer for number in exact]
+        for scale, same in places.items():
+            for place, drawn in zip(same, self._noise(scale, len(same)), strict=True):
+                noisy[place] += int(drawn)
+        return (tuple(noisy),)
 
     def _noise(self, scale: Fraction, many: int) -> list[int]:
         if self.family == "laplace":
             drawn = noise.discrete_laplace(scale * 2**self.exponent, many)
         else:
             drawn = noise.discrete_gaussian(Fraction(math.ceil(scale * 4**self.exponent)), many)
-        return [int(one) for one in drawn.tolist()]
+        return [int(number) for number in drawn.tolist()]
 
     def worth(self, integers: Sequence[int]) -> Floats:
-        """Return what released integers are worth, in products of factors as the scan has them."""
+        """Return the worth of released integers, in products of factors as the scan has them."""
         import numpy as np
 
-        return np.array([one / (1 << self.exponent) for one in integers], dtype=np.float64)
+        return np.array([integer / (1 << self.exponent) for integer in integers], dtype=np.float64)
 
     def read(self, released: Columns, scan: Scan) -> list[Floats]:
-        """Return what was released, in products of factors as the scan has them."""
+        """Return the release, in products of factors as the scan has them."""
         return [self.worth(numbers) for numbers in released]
 
     def verify(self, scan: Scan) -> None:
-        """Raise unless the noise is for what one unit can move in this scan, computed anew from scales and factors.
+        """Raise unless the noise is for the movement of one unit in this scan, computed anew from scales and factors.
 
         Guarantee: the event is that of the scales which are drawn, for the factors, bounds and units of this scan.
         """
@@ -318,7 +318,7 @@ class MomentMeasure:
         return f"{len(self.scales):,} sums of products of two of: {', '.join(names)}"
 
     def facts(self, scan: Scan) -> list[dict[str, Any]]:
-        """Return what is released, as plain data; errors are relative to the largest product of a row."""
+        """Return the releases as plain data; errors are relative to the largest product of a row."""
         pairs = () if scan.products is None else scan.products.pairs
         relative = [
             math.sqrt(variance) / max(_most(scan.sums, pair), 1)
@@ -341,31 +341,31 @@ class MomentMeasure:
         ]
 
     def lines(self, scan: Scan) -> list[str]:
-        """Return what is released, in plain words."""
-        (told,) = self.facts(scan)
-        least, most = shown_amount(told["least_standard_deviation"]), shown_amount(told["standard_deviation"])
+        """Return the releases in plain words."""
+        (fact,) = self.facts(scan)
+        least, most = shown_amount(fact["least_standard_deviation"]), shown_amount(fact["standard_deviation"])
         between = most if least == most else f"{least} to {most}"
-        norm = f" Rows are scaled down to {told['row_norm']}." if told["row_norm"] else ""
+        norm = f" Rows are scaled down to {fact['row_norm']}." if fact["row_norm"] else ""
         moves = {"add-remove": "comes or goes", "change-one": "changes"}[scan.schema.moves]
         return [
-            f"Measures {told['sum']}, with {told['noise']} noise of standard deviation {between} of the largest "
+            f"Measures {fact['sum']}, with {fact['noise']} noise of standard deviation {between} of the largest "
             f"product that a row can have: one release, whose price follows from what a unit that {moves} adds "
             f"to all of them together.{norm}",
             "Rows in which one of these columns is NULL, or has a value that is not declared, are left out.",
         ]
 
     def later_lines(self, scan: Scan) -> list[str]:
-        """Return what is made of it, in plain words."""
+        """Return the post-processing in plain words."""
         return ["Coefficients are computed from these sums; intervals include their noise and sampling error."]
 
     def rows(self, scan: Scan) -> list[tuple[str, ...]]:
-        """Return what is released, as a row of a table."""
-        (told,) = self.facts(scan)
+        """Return the releases as a row of a table."""
+        (fact,) = self.facts(scan)
         noise_words = (
-            f"{told['noise']}, standard deviation up to {shown_amount(told['standard_deviation'])} of a product"
+            f"{fact['noise']}, standard deviation up to {shown_amount(fact['standard_deviation'])} of a product"
         )
         return [
-            (str(told["sum"]), noise_words, f"{told['sensitivity']} rows", "", f"±{shown_error(told['half_width_95'])}")
+            (str(fact["sum"]), noise_words, f"{fact['sensitivity']} rows", "", f"±{shown_error(fact['half_width_95'])}")
         ]
 
     def width(self, scan: Scan, column: int) -> str:
@@ -387,7 +387,7 @@ def _row_norm_in_words(scan: Scan) -> str | None:
     norm = None if scan.products is None else scan.products.norm
     if norm is None:
         return None
-    # the constant and categories are there in full where they are: one of them tells what 1 is
+    # the constant and categories are there in full where they are: one of them states what 1 is
     ones = {factor.most for factor in scan.sums[: norm.over]}
     size = norm.limit if norm.order == 1 else math.isqrt(norm.limit)
     return f"an L{norm.order} norm of {size / max(ones):.6g}"

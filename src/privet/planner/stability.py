@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .plan import Pass, Plan, Reading
 
 Rule = typing.Literal["norm", "groups"]
-"""How a unit that gives too much is bounded: scaled down as a whole, or cut to some groups and rows."""
+"""How a unit that contributes too much is bounded: scaled down as a whole, or cut to some groups and rows."""
 
 SHIFT = 20
 """Units are weighted in steps of 2**-20: fine beside any noise, and sums still fit 128 bits."""
@@ -36,7 +36,7 @@ _TIMES = 4
 
 
 def sensitivity_of(total: Sum, scan: Scan) -> Sensitivity:
-    """Return how far the integers that the scan gives for one of its sums can move between neighbours.
+    """Return how far the integers that the scan returns for one of its sums can move between neighbours.
 
     Let B bound the norm of what one unit gives to all cells: Y for one row of at most Y (`Once`); Y * limit * 2**shift
     in L1, or with its square in L2 (`Norm`); Y * rows in each of at most `groups` cells (`Truncate`); `most` (`Pairs`).
@@ -130,7 +130,7 @@ def reach_of(scan: Scan) -> Fraction:
 
 
 def _given(total: Sum, scan: Scan) -> tuple[Fraction, Fraction]:
-    """Return bounds on the L1 norm, and the L2 norm squared, of what one unit gives to all cells."""
+    """Return bounds on the L1 norm, and the L2 norm squared, of one unit's contributions to all cells."""
     if scan.products is not None:
         raise InvariantError("an engine sums the products of a scan's sums instead of these, and they move further")
     most = Fraction(total.most)
@@ -158,12 +158,12 @@ def _given(total: Sum, scan: Scan) -> tuple[Fraction, Fraction]:
 
 
 def _unbounded(schema: Schema, squared: Fraction) -> Fraction:
-    """Return an L1 bound that certainly holds: at most as many cells as rows, so sqrt(rows) times L2, squared up."""
+    """Return an L1 bound that is always valid: at most as many cells as rows, so sqrt(rows) times L2, squared up."""
     return squared * schema.rows
 
 
 def _always_counts(total: Sum, scan: Scan) -> bool:
-    """Whether each row is certain to give a number within `ends`: it may change, but not come to nothing."""
+    """Whether each row is certain to contribute a number within `ends`: it may change, but not come to nothing."""
     whole = isinstance(scan.table, str) and scan.where is None
     unconditional = total.where is None and whole and scan.bounding.unbounded
     return unconditional and (total.expression is None or total.null_as is not None)
@@ -199,10 +199,10 @@ def pairs_kept(schema: Schema, contribution: Contribution) -> int:
 def keys_kept(bounding: Bounding, contribution: Contribution) -> int:
     """Return for how many keys a unit speaks where keys are discovered; the others are cut to that number.
 
-    A unit with k keys gives each 1/sqrt(k) under an L2 norm, sqrt(k) in all, so that cutting it to the declared number
-    loses much, and the threshold grows only like the root of the logarithm of the number kept. Under an L1 norm it
-    gives 1 in all, however many it keeps, and a truncated unit has no more to give: there the declared number is best,
-    and so it is where each unit is said to have one.
+    A unit with k keys adds 1/sqrt(k) to each under an L2 norm, sqrt(k) in all, so that cutting it to the declared
+    number loses much, and the threshold grows only like the root of the logarithm of the number kept. Under an L1 norm
+    it adds 1 in all, however many it keeps, and a truncated unit has no more to add: there the declared number is best,
+    and so it is where each unit is declared to have one.
     """
     match bounding:
         case Once():
@@ -215,7 +215,7 @@ def keys_kept(bounding: Bounding, contribution: Contribution) -> int:
 def span_of(share: Fraction, scan: Scan, sway: Fraction = Fraction(0)) -> Fraction:
     """Return a bound on the ranges in which one unit can move the ranks off the aim, added over all groups.
 
-    What is aimed at beside q n may move by `sway` for each that n moves by: it does so by at most D, or max(D, D').
+    The aim beside q n may move by `sway` for each that n moves by: it does so by at most D, or max(D, D').
 
     Let a unit weigh D in a group in all, and L, T be the weight below a place and at or below it, n that of the group.
 
@@ -324,7 +324,7 @@ def moved(expression: Expression, known: Mapping[str, Bias], positive: Container
 
 
 def loses(one: Pass) -> bool:
-    """Return whether bounding can remove something of what a unit contributes to a pass.
+    """Return whether bounding can remove a part of a unit's contributions to a pass.
 
     A unit has r rows at most, in at most as many cells as there are; its norm is largest with all in one cell.
     """
@@ -351,7 +351,7 @@ def loses(one: Pass) -> bool:
 
 
 def _most_rows(scan: Scan) -> float:
-    """Return how many rows one unit has at most, by declared keys and by what was grouped within it."""
+    """Return how many rows one unit has at most, by declared keys and by grouping within it."""
     schema = scan.schema
     if schema.key in unit_columns(schema.unit) or _one_each(scan.table):
         return 1
@@ -394,11 +394,11 @@ def cut_within(plan: Plan, places: Iterable[tuple[int, int]]) -> tuple[bool, boo
     """Return whether values that are computed within people are clamped to their limits, from below and from above."""
     below = above = False
     for index, number in places:
-        one = plan.passes[index]
-        total = one.scan.places if one.scan.places is not None else _sum_at(one, number)
+        pass_ = plan.passes[index]
+        total = pass_.scan.places if pass_.scan.places is not None else _sum_at(pass_, number)
         if total is None or total.expression is None:
             continue
-        known = typed_where(total.expression, one.scan.schema.columns, (one.scan.where, total.where))
+        known = typed_where(total.expression, pass_.scan.schema.columns, (pass_.scan.where, total.where))
         low, high = clamp_ends(total.expression, known)
         least, most = (end * total.step + total.origin for end in (total.low, total.high))
         below |= low is None or low < least - total.step
@@ -406,8 +406,8 @@ def cut_within(plan: Plan, places: Iterable[tuple[int, int]]) -> tuple[bool, boo
     return below, above
 
 
-def _sum_at(one: Pass, number: int) -> Sum | None:
-    return one.measures[number].sum if number < len(one.measures) else None
+def _sum_at(pass_: Pass, number: int) -> Sum | None:
+    return pass_.measures[number].sum if number < len(pass_.measures) else None
 
 
 def _moved(expression: Expression, known: Mapping[str, Bias], positive: Container[str]) -> Bias:
@@ -415,10 +415,10 @@ def _moved(expression: Expression, known: Mapping[str, Bias], positive: Containe
         case ColumnRef(name=name):
             return known.get(name, _NONE)
         case Call(function=function, arguments=arguments):
-            sides = [_moved(one, known, positive) for one in arguments]
+            sides = [_moved(argument, known, positive) for argument in arguments]
             if not any(map(any, sides)):
                 return _NONE
-            signs = [_sign(one, positive) for one in arguments]
+            signs = [_sign(argument, positive) for argument in arguments]
             return _COMBINED.get(function, _unknown)(sides, signs)
     return _NONE
 
@@ -431,12 +431,12 @@ def _unknown(sides: Sequence[Bias], signs: Sequence[int]) -> Bias:
 
 
 def _rising(sides: Sequence[Bias], signs: Sequence[int]) -> Bias:
-    return Bias(any(one.low for one in sides), any(one.high for one in sides))
+    return Bias(any(side.low for side in sides), any(side.high for side in sides))
 
 
 def _product(sides: Sequence[Bias], signs: Sequence[int]) -> Bias:
     """Return the bias of a product, which rises with each factor where the other is positive, and falls if negative."""
-    moved = [_turned(one, other) for one, other in zip(sides, reversed(signs), strict=True) if any(one)]
+    moved = [_turned(side, other) for side, other in zip(sides, reversed(signs), strict=True) if any(side)]
     return _rising(moved, signs)
 
 
@@ -466,7 +466,7 @@ _COMBINED: Mapping[str, _Combined] = {
 
 
 def _sign(expression: Expression, positive: Container[str]) -> int:
-    """Return 1 for what is never negative and -1 for what is never positive, as far as public facts tell; else 0."""
+    """Return 1 if never negative and -1 if never positive, as far as public facts imply; else 0."""
     match expression:
         case ColumnRef(name=name):
             return int(name in positive)
@@ -474,8 +474,8 @@ def _sign(expression: Expression, positive: Container[str]) -> int:
             return 0
         case Literal(value=int() | Fraction() as value):
             return 1 if value >= 0 else -1
-        case Call(function="negate", arguments=(one,)):
-            return -_sign(one, positive)
+        case Call(function="negate", arguments=(argument,)):
+            return -_sign(argument, positive)
         case Call(function="multiply" | "divide", arguments=(left, right)):
             return _sign(left, positive) * _sign(right, positive)
     return 0
