@@ -1,6 +1,6 @@
 """How numbers and tables are shown to people: one rounding for shells, print and notebooks, as text or as HTML.
 
-Everything shown here is public. Keys that were found in data can hold anything, so HTML escapes every value, and
+Everything shown here is public. Keys that were found in data can contain anything, so HTML escapes every value, and
 text has nothing in it that moves a cursor.
 """
 
@@ -35,7 +35,7 @@ _VAST = 1e15
 
 
 MARKS: Mapping[tuple[bool, bool], str] = {(False, False): "", (True, False): "≥", (False, True): "≤", (True, True): "≈"}
-"""What stands before a number that contribution bounding can make too low, too high, or either."""
+"""The mark before a number that contribution bounding can make too low, too high, or either."""
 
 _LEGEND: Mapping[str, str] = {
     "≥": "≥ means at least, up to noise.",
@@ -45,7 +45,7 @@ _LEGEND: Mapping[str, str] = {
 
 
 def legend(marks: Collection[str]) -> str:
-    """Return in one line what the marks of an answer mean; nothing where there are none."""
+    """Return the meaning of an answer's marks in one line; nothing where there are none."""
     return " ".join(words for mark, words in _LEGEND.items() if mark in marks)
 
 
@@ -92,7 +92,7 @@ def error_up(error: float) -> float:
     """Return an error rounded up to two significant digits, so that no bar is shown narrower than it is."""
     if not math.isfinite(error) or error == 0:
         return error
-    near = Context(prec=13).create_decimal(repr(float(error)))  # what a float adds behind its digits is no error
+    near = Context(prec=13).create_decimal(repr(float(error)))  # digits that a float adds are no error
     return float(Context(prec=2, rounding=ROUND_CEILING).create_decimal(near))
 
 
@@ -126,7 +126,7 @@ def _moments(series: ShownSeries, confidence: float) -> list[Figures]:
     rows = [*zip(series.values, series.low or (), series.high or (), strict=True)]
     wide = [top - bottom for _, bottom, top in rows if bottom is not None and top is not None]
     narrowest = min(wide, default=_DAY)
-    step = next((one for one in (_DAY, _SECOND) if one <= narrowest), datetime.timedelta.resolution)
+    step = next((unit for unit in (_DAY, _SECOND) if unit <= narrowest), datetime.timedelta.resolution)
     values, bars = [], []
     for value, bottom, top in rows:
         mark = f"{series.mark} " if series.mark and value is not None else ""
@@ -211,7 +211,7 @@ def room(epsilon: float, rho: float | None) -> str:
 
 
 def bar(share: float, width: int = _BAR) -> str:
-    """Return a share as a bar; what is not nothing shows, and what is not all leaves a gap."""
+    """Return a share as a bar; any part above 0 shows, and any below 1 leaves a gap."""
     full = round(share * width)
     full = min(max(full, 1 if share > 0 else 0), width if share >= 1 else width - 1)
     return "█" * full + "░" * (width - full)
@@ -225,12 +225,12 @@ def show_cost(cost: float, digits: int = 3) -> str:
 
 
 def cost_words(cost: Mapping[str, float]) -> str:
-    """Return what an answer costs by itself, rounded up; amounts of nothing are left out."""
+    """Return the cost of an answer alone, rounded up; amounts of nothing are left out."""
     return ", ".join(f"{name} {show_cost(cost[name])}" for name in ("epsilon", "rho", "delta") if cost.get(name))
 
 
 def charge_words(facts: Mapping[str, Any]) -> str:
-    """Return what was charged, from the facts of its plan: its cost, sums, table, groups and condition."""
+    """Return a charge in words, from the facts of its plan: its cost, sums, table, groups and condition."""
     cost = cost_words(facts.get("cost") or {})
     sums = ", ".join(_sum(str(release.get("sum", ""))) for release in facts.get("releases", ()))
     by = f" by {', '.join(map(plain_sql, facts['group_by']))}" if facts.get("group_by") else ""
@@ -257,8 +257,8 @@ def without_brackets(text: str) -> str:
     return text[1:-1]
 
 
-def _sum(told: str) -> str:
-    return told.replace(" in each group", "").removeprefix("the ").removeprefix("a ")
+def _sum(words: str) -> str:
+    return words.replace(" in each group", "").removeprefix("the ").removeprefix("a ")
 
 
 def _known(series: ShownSeries) -> Iterator[tuple[Any, float, float]]:
@@ -414,7 +414,7 @@ def _blocks(labels: list[Figures], groups: list[list[Figures]], width: int) -> I
 
 
 def html_table(columns: Sequence[Figures], *, rows: int | None = None, most: int = MOST_ROWS) -> str:
-    """Return columns as an HTML table of at most `most` rows, with what is left out counted below it."""
+    """Return columns as an HTML table of at most `most` rows, with the rows left out counted below it."""
     total = len(columns[0].cells) if columns and rows is None else rows or 0
     head = "".join(_cell("th", column.head, column) for column in columns)
     cells = zip(*(column.first(most).cells for column in columns), strict=True)

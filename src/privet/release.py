@@ -1,6 +1,6 @@
 """The only module that opens exact sums: adds the planned noise, and returns nothing else.
 
-No other module reads what an engine sealed. Noise is drawn only against a receipt for this very plan.
+No other module reads an engine's sealed sums. Noise is drawn only against a receipt for this very plan.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Released:
-    """What was released: the groups, and for each pass and measure or choice one integer or value per group."""
+    """A release: the groups, and for each pass and measure or choice one integer or value per group."""
 
     keys: tuple[Cell, ...]
     sums: tuple[tuple[tuple[Any, ...], ...], ...]
     word: int | None = None
     """64 random bits, drawn once with the noise and stored beside it: exact tests of counts are read with them. They
-    depend on nothing, so that they cost nothing. None for what was released before they were drawn.
+    depend on nothing, so that they cost nothing. None for releases from before they were drawn.
     """
 
 
@@ -46,10 +46,10 @@ def found_first(exact: SealedSums, plan: Plan, receipt: Receipt, charged: Plan |
     """
     if receipt.digest != charged.digest:
         raise InvariantError("the receipt is for another plan")
-    one = plan.passes[0]
-    if one.keys is None or not plan.finds_first:
+    pass_ = plan.passes[0]
+    if pass_.keys is None or not plan.finds_first:
         raise InvariantError("a plan that finds nothing first is read at once")
-    return tuple(value for (value,) in found_keys(_open(exact), one.scan, one.keys))
+    return tuple(value for (value,) in found_keys(_open(exact), pass_.scan, pass_.keys))
 
 
 def sizes_first(exacts: Mapping[int, SealedSums], plan: Plan, receipt: Receipt, charged: Plan) -> dict[int, Columns]:
@@ -63,7 +63,7 @@ def sizes_first(exacts: Mapping[int, SealedSums], plan: Plan, receipt: Receipt, 
     if not plan.choosing or set(exacts) != set(plan.choosing):
         raise InvariantError("a plan that chooses no limit is read at once")
     every = ((place, plan.passes[place]) for place in plan.choosing)
-    return {place: one.measure.draw(_open(exacts[place]), one.scan, ()) for place, one in every}
+    return {place: pass_.measure.draw(_open(exacts[place]), pass_.scan, ()) for place, pass_ in every}
 
 
 def release(
@@ -75,7 +75,7 @@ def release(
 ) -> Released:
     """Return the sums of a plan with its noise added, for the public groups or those that pass the threshold.
 
-    `found` and `sizes` are what a first pass discovered or chose, by which the later ones were read.
+    `found` and `sizes` are the discoveries and choices of a first pass, by which the later ones were read.
 
     Guarantee: the event of the plan, which `receipt` shows was charged. Every noisy number comes from the
     mechanism that states its own event; what a group that is not released would have got is never computed into
@@ -89,14 +89,14 @@ def release(
 def release_all(
     exacts: Sequence[Sequence[SealedSums]], batch: Batch, receipt: Receipt, founds: Sequence[Sequence[Key]] = ()
 ) -> tuple[Released, ...]:
-    """Return what each release of a batch gives, as `release` does for one plan.
+    """Return each release of a batch, as `release` does for one plan.
 
     Guarantee: the event of the batch, which `receipt` shows was charged.
     """
     if receipt.digest != batch.digest:
         raise InvariantError("the receipt is for another batch")
-    found = founds or ((),) * len(batch.releases)
-    return tuple(_drawn(*several, {}) for several in zip(exacts, batch.releases, found, strict=True))
+    values = founds or ((),) * len(batch.releases)
+    return tuple(_drawn(*parts, {}) for parts in zip(exacts, batch.releases, values, strict=True))
 
 
 def choose_one(exacts: Sequence[SealedSums], plan: ChoicePlan, receipt: Receipt) -> int:
@@ -113,7 +113,7 @@ def choose_one(exacts: Sequence[SealedSums], plan: ChoicePlan, receipt: Receipt)
     summed = [
         _open(exact).groups.get((), (0,) * len(scan.sums)) for exact, scan in zip(exacts, plan.scans, strict=True)
     ]
-    scores = [summed[one.scan][one.column] for one in plan.scores]
+    scores = [summed[place.scan][place.column] for place in plan.scores]
     return plan.mechanism.release([score * times for score, times in zip(scores, plan.multiples, strict=True)])
 
 
@@ -162,27 +162,27 @@ def _check_vector(plan: ThresholdPlan, receipt: Receipt) -> None:
         raise InvariantError("the receipt is for another vector")
 
 
-def _drawn(exacts: Sequence[SealedSums], plan: Plan, found: Sequence[Key], sizes: Mapping[int, Columns]) -> Released:
+def _drawn(exacts: Sequence[SealedSums], plan: Plan, values: Sequence[Key], sizes: Mapping[int, Columns]) -> Released:
     if set(sizes) != set(plan.choosing):
         raise InvariantError("limits are chosen before anything that they bound is read")
     plan = plan.at_limits(plan.limits(sizes))
     if len(exacts) != len(plan.passes):
         raise InvariantError("an engine did not answer every scan of the plan")
     if plan.finds_first:
-        keys = public_cells(with_found(plan.passes[1].scan, found).keys[: len(plan.groups)])
+        keys = public_cells(with_found(plan.passes[1].scan, values).keys[: len(plan.groups)])
     else:
         keys = _keys(exacts, plan)
     sums = tuple(
-        sizes[place] if place in sizes else one.measure.draw(_open(exact), one.scan, keys)
-        for place, (exact, one) in enumerate(zip(exacts, plan.passes, strict=True))
+        sizes[place] if place in sizes else pass_.measure.draw(_open(exact), pass_.scan, keys)
+        for place, (exact, pass_) in enumerate(zip(exacts, plan.passes, strict=True))
     )
     return Released(keys, sums, noise.uniform_below(2**64))
 
 
 def _keys(exacts: Sequence[SealedSums], plan: Plan) -> tuple[Cell, ...]:
-    for exact, one in zip(exacts, plan.passes, strict=True):
-        if one.keys is not None and one.finds_groups:
-            return found_keys(_open(exact), one.scan, one.keys)
+    for exact, pass_ in zip(exacts, plan.passes, strict=True):
+        if pass_.keys is not None and pass_.finds_groups:
+            return found_keys(_open(exact), pass_.scan, pass_.keys)
     return public_cells(plan.passes[0].groups, plan.passes[0].scan.cells)
 
 

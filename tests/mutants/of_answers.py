@@ -353,7 +353,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "planner.plan:as_of",
         "unit/planner/test_editions.py",
-        ("edition.earlier(found) if edition.sound else None", "edition.earlier(found)"),
+        ("edition.earlier(made) if edition.sound else None", "edition.earlier(made)"),
     ),
     *of(
         "planner.plan:editions_of",

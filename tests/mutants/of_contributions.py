@@ -63,7 +63,7 @@ MUTANTS: list[Mutant] = [
         "planner.contributions:verify_sizes",
         LAWS,
         ("after.scan.bounding.limit != 1", "False"),
-        ("replace(after.scan, sums=()) != replace(one.scan, sizes=None)", "False"),
+        ("replace(after.scan, sums=()) != replace(pass_.scan, sizes=None)", "False"),
         ('(measure.people is None) != (sizes.of == "lost")', "False"),
         ("not _pays(plan)", "False"),
     ),
@@ -107,8 +107,8 @@ MUTANTS: list[Mutant] = [
         LAWS,
         ("set(sizes) != set(plan.choosing)", "False"),
         (
-            "sizes[place] if place in sizes else one.measure.draw(_open(exact), one.scan, keys)",
-            "one.measure.draw(_open(exact), one.scan, keys)",
+            "sizes[place] if place in sizes else pass_.measure.draw(_open(exact), pass_.scan, keys)",
+            "pass_.measure.draw(_open(exact), pass_.scan, keys)",
         ),
     ),
     *of(

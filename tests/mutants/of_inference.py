@@ -27,7 +27,7 @@ MUTANTS: list[Mutant] = [
         ("self.variance(theta)", "0.0 * self.variance(theta)"),
     ),
     *of("inference.equation:Equation.moved", ANSWERS, ("factor * self.top + offset * self.bottom", "self.top")),
-    *of("aggregates.column_sums:Counting.equation", COVERAGE, ("np.full_like(count, sampled.most)", "one")),
+    *of("aggregates.column_sums:Counting.equation", COVERAGE, ("np.full_like(count, sampled.most)", "ones")),
     *of("aggregates.column_sums:Mean.equation", COVERAGE, ("most = sampled.most", "most = 1.0")),
     *of("aggregates.aggregate:allowed_for", EQUATION, ("held + _DOUBTED * doubt", "held")),
     *of("results.comparisons:weight_in", ANSWERS, ("math.sqrt(squared * cells)", "math.sqrt(squared)")),

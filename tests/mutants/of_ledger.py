@@ -103,7 +103,7 @@ MUTANTS: list[Mutant] = [
         "planner.touching:with_blocks",
         "laws/test_blocks.py",
         ("divided(name, ranges, schema)", "name"),
-        ("found.either(one)", "one"),
+        ("region.either(part)", "part"),
     ),
     *of(
         "planner.touching:_at",

@@ -125,8 +125,8 @@ MUTANTS: list[Mutant] = [
         "planner.from_strategy:_scanned",
         LAWS,
         (
-            "replace(one.scan, keys=keys, cells=None, bounding=bounding)",
-            "replace(one.scan, keys=keys, cells=None)",
+            "replace(pass_.scan, keys=keys, cells=None, bounding=bounding)",
+            "replace(pass_.scan, keys=keys, cells=None)",
         ),
     ),
     *of("planner.from_strategy:FromStrategy.verify", CELLS, ("self.matrix is None", "False")),

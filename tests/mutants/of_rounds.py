@@ -39,7 +39,8 @@ MUTANTS: list[Mutant] = [
         "execution.run_stages:_admit",
         "laws/test_rounds.py",
         (
-            "_fits(executor, [one for one in waiting if one.digest not in paid]) or not _fits(executor, waiting[:1])",
+            "_fits(executor, [part for part in waiting if part.digest not in paid]) "
+            "or not _fits(executor, waiting[:1])",
             "not _fits(executor, waiting[:1])",
         ),
     ),
@@ -54,7 +55,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "execution.run_stages:_admit",
         "statistical/test_round_coverage.py laws/test_rounds.py",
-        ("[one for one in waiting if executor.stored(one) is None]", "waiting[:1]"),
+        ("[part for part in waiting if executor.stored(part) is None]", "waiting[:1]"),
     ),
     *of(
         "planner.plan:Plan.round",

@@ -23,7 +23,7 @@ MUTANTS = [
     *of(
         "execution.run_stages:_admit_steps",
         STEPS,
-        ("one.digest == first and one.account == executor.account", "False"),
+        ("entry.digest == first and entry.account == executor.account", "False"),
     ),
     *of("server.data_set:DataSet.rights", f"{ADMISSION} {REPLIES}", ("frozenset(about & allowed)", "about")),
     *of("server.job_queue:OwnReplies.find", REPLIES, ("kept[0] != rights", "False")),

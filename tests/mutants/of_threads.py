@@ -45,14 +45,14 @@ MUTANTS = [
         "execution.batches:run_batch",
         THREADS,
         (
-            "with executor.turn(batch.digest): found = executor.release_batch(batch, key)",
-            "found = executor.release_batch(batch, key)",
+            "with executor.turn(batch.digest): kept = executor.release_batch(batch, key)",
+            "kept = executor.release_batch(batch, key)",
         ),
     ),
     *of(
         "execution.run_stages:run_rounds",
         THREADS,
-        ("executor.turn(one.digest)", "executor.turn(str(id(held)))"),
+        ("executor.turn(part.digest)", "executor.turn(str(id(held)))"),
     ),
     *of(
         "execution.executor:Executor.release",

@@ -87,7 +87,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "planner.verify:_verify_other",
         "unit/test_other_session.py",
-        ("plan.finds_first and plan.passes[0].scan.keys != several", "False"),
+        ("plan.finds_first and plan.passes[0].scan.keys != others", "False"),
     ),
     *of(
         "release:found_first",

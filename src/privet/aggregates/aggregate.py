@@ -1,6 +1,6 @@
-"""What every aggregate is: a few bounded integer sums, and a way to read the released ones.
+"""The form of every aggregate: a few bounded integer sums, and a way to read the released ones.
 
-`sums` sees only public facts and `read` only released numbers, so the author of an aggregate cannot break privacy.
+`sums` uses only public facts and `read` only released numbers, so the author of an aggregate cannot break privacy.
 Everything else in the package asks an aggregate through the methods here, or its entry in the registry.
 """
 
@@ -38,7 +38,7 @@ _DOUBT = 2.0
 @wired("Argument", "expression", "low", "high", "step", "nullable", "where", "held")
 @dataclass(frozen=True, kw_only=True)
 class Argument:
-    """The public facts about what is aggregated: an expression with bounds, and the step of its grid."""
+    """The public facts about an aggregate's argument: an expression with bounds, and the step of its grid."""
 
     expression: Expression
     low: Fraction
@@ -146,19 +146,19 @@ class Wanted:
 
 @dataclass(frozen=True, eq=False)
 class SampleSums:
-    """What was released for one call of an aggregate, as its value in a population is estimated from."""
+    """The release for one call of an aggregate, from which its value in a population is estimated."""
 
     sums: tuple[Floats, ...]
     """The released sums, in grid units, in the order of `Aggregate.sums`."""
     laws: tuple[Law, ...]
     most: float
-    """The design effect: what one person weighs in a group at most, in rows; 1 where each row is a person."""
+    """The design effect: the most that one person weighs in a group, in rows; 1 where each row is a person."""
     beside: tuple[tuple[Floats, Law] | None, ...] = ()
     """The sums of `Aggregate.beside`, those that were released, with the laws of their noise."""
 
 
 class Aggregate(ABC):
-    """One way to summarise rows. Instances hold public facts only.
+    """One way to summarise rows. Instances contain public facts only.
 
     A subclass names itself in `names`, and returns its `sums` and how to `read` them. That suffices for SQL, Python,
     plans and error bars once it is registered; the other members refine it.
@@ -188,10 +188,10 @@ class Aggregate(ABC):
     ranked: ClassVar[bool] = False
     """Whether it is a quantile, whose interval is drawn with it."""
     chosen: ClassVar[bool] = False
-    """Whether the answer is chosen from many by what it says, so that no interval goes with it."""
+    """Whether the answer is chosen from many by its value, so that no interval goes with it."""
 
     typical: ClassVar[str | None] = None
-    """What such answers are called, where they are about a typical row, so that it matters how much each one counts."""
+    """The name of such answers, where they are about a typical row, so that it matters how much each one counts."""
 
     own_pass: ClassVar[bool] = False
     """Whether it is released by a pass of its own, and not among the sums that others share."""
@@ -206,7 +206,7 @@ class Aggregate(ABC):
     """Why no interval of it covers a population; None where `equation` returns one."""
 
     estimand: ClassVar[str] = "number"
-    """What it is called in a population: the mean, the variance."""
+    """Its name in a population: the mean, the variance."""
 
     @classmethod
     def of(cls, wanted: Wanted) -> Self:
@@ -223,21 +223,21 @@ class Aggregate(ABC):
         """Return the aggregate from released sums, in grid units, in the order of `sums`."""
 
     def divisors(self, *released: Floats) -> tuple[Floats, ...]:
-        """Return what reading divides by, beside the count: noise there matters most where it is small."""
+        """Return the divisors of reading, beside the count: noise there matters most where it is small."""
         return ()
 
     def bars(self, released: Sequence[Floats], laws: Sequence[Law], tail: float) -> Bars:
-        """Return intervals of what is read from released sums, given the laws of their noise: by default, simulated."""
+        """Return intervals of the values read from sums, given the laws of their noise: by default, simulated."""
         import numpy as np
 
         low, high = self.ends
         tails = self._tails(released, laws, tail)
-        found = simulated_bars(self.read, released, laws, tail=tails)
+        simulated = simulated_bars(self.read, released, laws, tail=tails)
         unknown = tails <= 0
-        return Bars(np.where(unknown, low, found.low), np.where(unknown, high, found.high), found.error)
+        return Bars(np.where(unknown, low, simulated.low), np.where(unknown, high, simulated.high), simulated.error)
 
     def _tails(self, released: Sequence[Floats], laws: Sequence[Law], tail: float) -> Floats:
-        """Return tails for what is divided by a noisy count, smaller the less is known about it, and 0 for nothing.
+        """Return tails for quotients by a noisy count, smaller the less is known about it, and 0 for nothing.
 
         Quantiles of simulated noise cover a ratio less often where its divisor is uncertain; this makes up for it.
         """
@@ -259,7 +259,7 @@ class Aggregate(ABC):
         return ()
 
     def equation(self, sampled: SampleSums) -> Equation:
-        """Return how its value in the population that the rows were drawn from follows from what was released."""
+        """Return how its value in the population that the rows were drawn from follows from the release."""
         raise Unsupported(f"covers='population' is not for this aggregate: {self.unsampled}")
 
     @property
@@ -272,7 +272,7 @@ class Aggregate(ABC):
         return values
 
     def predicted_width(self, laws: Sequence[Law], n: int, tail: float) -> float | None:
-        """Return how wide an interval over n rows is to either side at most; None where only the data can tell."""
+        """Return how wide an interval over n rows is to either side at most; None where it depends on the data."""
         return None
 
     def narrowest_width(self, laws: Sequence[Law], n: int, tail: float) -> float:
@@ -281,7 +281,7 @@ class Aggregate(ABC):
 
     @property
     def most(self) -> float:
-        """How far from zero one row can move what is steady; infinity where that is unknown."""
+        """How far from zero one row can move a steady aggregate; infinity where that is unknown."""
         return float("inf")
 
     @property
@@ -296,7 +296,7 @@ class Aggregate(ABC):
 
     @property
     def kind(self) -> Kind:
-        """What the answer holds."""
+        """The kind of the answer."""
         return "integer" if self.counts else "number"
 
     @property
@@ -342,7 +342,7 @@ class NamedAggregate:
 
 
 AGGREGATES: dict[str, NamedAggregate] = {}
-"""Every aggregate, by the name that a query gives it."""
+"""Every aggregate, by its name in queries."""
 
 _BY_SQL: dict[str, NamedAggregate] = {}
 _RESERVED: set[str] = set()
@@ -423,9 +423,9 @@ def add_own(aggregate: type[Aggregate], *, plain: bool = True) -> None:
 
 def _entries(aggregate: type[Aggregate]) -> tuple[NamedAggregate, ...]:
     names = getattr(aggregate, "names", {})
-    several = len(names) > 1
+    multiple = len(names) > 1
     entries = tuple(
-        NamedAggregate(name, aggregate, tuple(sql), name if several else None) for name, sql in names.items()
+        NamedAggregate(name, aggregate, tuple(sql), name if multiple else None) for name, sql in names.items()
     )
     listed = [name.lower() if name.isupper() else "" for entry in entries for name in entry.sql]
     if not entries or not all(map(_NAME.fullmatch, (*names, *listed))) or len(set(listed)) < len(listed):

@@ -1,8 +1,8 @@
 """Aggregates whose answer is chosen and not summed: QUANTILE and its like, MODE and TOP_K, and BOUNDS.
 
 A quantile is a place of a public grid, chosen by its rank; a mode is chosen among the values of a column. BOUNDS is a
-range that holds most values of x, from noisy counts in public ranges that double, and needs no declared bounds: the
-ranges are zero, and powers of two of either sign; what is beyond the largest counts in it.
+range that contains most values of x, from noisy counts in public ranges that double, and needs no declared bounds: the
+ranges are zero, and powers of two of either sign; values beyond the largest count in it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Ranked(Aggregate):
 
     @property
     def extreme(self) -> bool:
-        """Whether it is an end of the values, whose interval reaches from what is released to a declared bound."""
+        """Whether it is an end of the values, whose interval reaches from the released value to a declared bound."""
         return self.share in (0, 1)
 
     def places(self, most: int) -> Sum:
@@ -68,7 +68,7 @@ class Ranked(Aggregate):
         return self.argument.step != grid.step
 
     def sums(self) -> tuple[Sum, ...]:
-        """Return no sums: what is released is chosen."""
+        """Return no sums: the release is a choice."""
         return ()
 
     def read(self, *released: Floats) -> Floats:
@@ -82,7 +82,7 @@ class Ranked(Aggregate):
 
 @dataclass(frozen=True)
 class Mode(Aggregate):
-    """The value of x at a rank, from 1, among the k most frequent; NULL is none of them, and is what stands for none.
+    """The value of x at a rank, from 1, among the k most frequent; NULL is none of them, and stands for none.
 
     The mode is the first of one.
     """
@@ -105,7 +105,7 @@ class Mode(Aggregate):
         return cls(argument.expression, kind or "text", wanted.where, k, rank)
 
     def sums(self) -> tuple[Sum, ...]:
-        """Return no sums: what is released is chosen."""
+        """Return no sums: the release is a choice."""
         return ()
 
     def read(self, *released: Floats) -> Floats:
@@ -124,7 +124,7 @@ Side = Literal["low", "high"]
 class Span(Aggregate):
     """The low or the high end of the ranges of x in which more rows are counted than noise alone would make likely.
 
-    NULL where there is no such range. `threshold` is what a noisy count must exceed.
+    NULL where there is no such range. A noisy count must exceed `threshold`.
     """
 
     expression: Expression
@@ -171,12 +171,12 @@ class Span(Aggregate):
             above = above[::-1]
         last = len(self._edges) - 1
         numbers = above.argmax(axis=0) - last
-        found = np.full(numbers.shape, None, dtype=object)
+        ends = np.full(numbers.shape, None, dtype=object)
         for row, number in enumerate(numbers.tolist()):
             if above[:, row].any():
                 low, high = self.ends_of(number if self.side == "low" else -number)
-                found[row] = self._shown(low if self.side == "low" else high)
-        return found
+                ends[row] = self._shown(low if self.side == "low" else high)
+        return ends
 
     @property
     def kind(self) -> Kind:

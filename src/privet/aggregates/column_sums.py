@@ -1,4 +1,4 @@
-"""COUNT, SUM, AVG, VAR and STDDEV: what is read from the noisy count, sum and sum of squares of one column.
+"""COUNT, SUM, AVG, VAR and STDDEV: read from the noisy count, sum and sum of squares of one column.
 
 A mean and a variance are read from sums that are centred in the bounds, which one row moves by half as much, and share
 the count; so may a SUM be.
@@ -38,7 +38,7 @@ class Counting(Aggregate):
         return released[0]
 
     def equation(self, sampled: SampleSums) -> Equation:
-        """Return the expected number: people who come by themselves move it by a variance of at most C times itself.
+        """Return the expected number: people who come independently move it by a variance of at most C times itself.
 
         With x_u <= C what person u adds, the variance of the sum of the x_u is at most the sum of x_u^2, which is at
         most C times the sum of x_u.
@@ -46,9 +46,9 @@ class Counting(Aggregate):
         import numpy as np
 
         (count,), (law,) = sampled.sums, sampled.laws
-        one, none = np.ones_like(count), np.zeros_like(count)
+        ones, none = np.ones_like(count), np.zeros_like(count)
         spread = (none, np.full_like(count, sampled.most), none)
-        return Equation(count, one, (NoiseTerm(law, one, none),), spread, 0.0)
+        return Equation(count, ones, (NoiseTerm(law, ones, none),), spread, 0.0)
 
     @property
     def linear(self) -> Fraction:
@@ -129,9 +129,9 @@ class Total(Aggregate):
         import numpy as np
 
         total, step = sampled.sums[0], float(self.linear)
-        one, none = np.ones_like(total), np.zeros_like(total)
-        terms = (NoiseTerm(sampled.laws[0].times(step), one, none),)
-        return Equation(total * step, one, terms, spread_of_total(self.argument, sampled, none), *self.ends)
+        ones, none = np.ones_like(total), np.zeros_like(total)
+        terms = (NoiseTerm(sampled.laws[0].times(step), ones, none),)
+        return Equation(total * step, ones, terms, spread_of_total(self.argument, sampled, none), *self.ends)
 
     def read(self, *released: Floats) -> Floats:
         return released[0] * float(self.linear)
@@ -192,14 +192,14 @@ class CentredTotal(Aggregate):
         import numpy as np
 
         total = self.read(*sampled.sums)
-        one, none, middle = np.ones_like(total), np.zeros_like(total), float(self.argument.middle)
+        ones, none, middle = np.ones_like(total), np.zeros_like(total), float(self.argument.middle)
         terms = (
-            NoiseTerm(sampled.laws[0].times(float(self.argument.centred().step)), one, none),
+            NoiseTerm(sampled.laws[0].times(float(self.argument.centred().step)), ones, none),
             NoiseTerm(sampled.laws[1], np.full_like(total, middle), none),
         )
         own = ((sampled.sums[1], sampled.laws[1]), (sampled.sums[0], sampled.laws[0]))
         known = replace(sampled, beside=(*own, *sampled.beside[2:]))
-        return Equation(total, one, terms, spread_of_total(self.argument, known, none), *self.ends)
+        return Equation(total, ones, terms, spread_of_total(self.argument, known, none), *self.ends)
 
     def read(self, *released: Floats) -> Floats:
         return released[0] * float(self.argument.centred().step) + released[1] * float(self.argument.middle)
@@ -238,14 +238,14 @@ class CentredTotal(Aggregate):
 
 
 def beside_total(argument: Argument) -> tuple[Sum, ...]:
-    """Return what narrows the interval of a sum for a population: the count, the centred sum, and that of squares."""
+    """Return sums that narrow a sum's interval for a population: the count, the centred sum, and that of squares."""
     return argument.present(), argument.centred(), squares(argument.centred())
 
 
 def spread_of_total(argument: Argument, sampled: SampleSums, none: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the variance by which sampling moves a sum T of x within [low, high], as a polynomial in T, at most.
 
-    People who come by themselves move it by at most C times the sum Q of w x^2. Q is known where the squares, the
+    People who come independently move it by at most C times the sum Q of w x^2. Q is known where the squares, the
     centred sum and the count N were released. Else Q <= (low + high) T - low high N, as (x - low)(x - high) <= 0; and
     without a count Q <= high T for x >= 0, and Q <= low T for x <= 0.
 
@@ -280,7 +280,7 @@ def spread_of_total(argument: Argument, sampled: SampleSums, none: Floats) -> tu
 
 @dataclass(frozen=True)
 class Mean(Aggregate):
-    """The mean of x, within its bounds; the middle of the bounds where less than one row is left to tell."""
+    """The mean of x, within its bounds; the middle of the bounds where less than one row is left."""
 
     argument: Argument
     names = MappingProxyType({"avg": ("AVG", "MEAN")})
@@ -297,7 +297,7 @@ class Mean(Aggregate):
         import numpy as np
 
         total, count = released
-        known = np.where(count >= 1.0, total, 0.0)  # noise over less than one row says nothing
+        known = np.where(count >= 1.0, total, 0.0)  # noise over less than one row carries no information
         shift = known * float(self.argument.centred().step) / np.maximum(count, 1.0)
         return np.clip(float(self.argument.middle) + shift, *self.ends)
 
@@ -308,9 +308,9 @@ class Mean(Aggregate):
         (low, high), step = self.ends, float(self.argument.centred().step)
         count = laws[1] if laws[1].mixed else replace(laws[0], scale=laws[1].scale, step=laws[1].step)
         scaled = (laws[0].times(step), count)
-        found = ratio_bars(released[0] * step, released[1], scaled, most=(high - low) / 2, tail=tail)
-        bottom, top = (np.clip(float(self.argument.middle) + end, low, high) for end in (found.low, found.high))
-        return Bars(bottom, top, found.error)
+        ends = ratio_bars(released[0] * step, released[1], scaled, most=(high - low) / 2, tail=tail)
+        bottom, top = (np.clip(float(self.argument.middle) + end, low, high) for end in (ends.low, ends.high))
+        return Bars(bottom, top, ends.error)
 
     def beside(self) -> tuple[Sum, ...]:
         return (squares(self.argument.centred()),)
@@ -328,10 +328,10 @@ class Mean(Aggregate):
         total, count = sampled.sums
         middle, half = float(self.argument.middle), (self.ends[1] - self.ends[0]) / 2
         total = total * float(self.argument.centred().step)
-        one, none, rows = np.ones_like(count), np.zeros_like(count), np.maximum(count, 0.0)
+        ones, none, rows = np.ones_like(count), np.zeros_like(count), np.maximum(count, 0.0)
         terms = (
-            NoiseTerm(sampled.laws[0].times(float(self.argument.centred().step)), one, none),
-            NoiseTerm(sampled.laws[1], np.full_like(count, middle), -one),
+            NoiseTerm(sampled.laws[0].times(float(self.argument.centred().step)), ones, none),
+            NoiseTerm(sampled.laws[1], np.full_like(count, middle), -ones),
         )
         spread = (rows * (half**2 - middle**2), 2 * middle * rows, -rows)
         if sampled.beside and sampled.beside[0] is not None:
@@ -425,14 +425,14 @@ class Spread(Aggregate):
 
         total, square, count = sampled.sums
         step, half = float(self.argument.centred().step), float(self.argument.high - self.argument.low) / 2
-        one, none, rows = np.ones_like(count), np.zeros_like(count), np.maximum(count, 1.0)
+        ones, none, rows = np.ones_like(count), np.zeros_like(count), np.maximum(count, 1.0)
         mean = np.clip(total * step / rows, -half, half)
         squared = squares_in(self.argument, square, count)
         offset = squares(self.argument.centred()).offset * step**2
         terms = (
-            NoiseTerm(sampled.laws[1].times(step**2), one, none),
+            NoiseTerm(sampled.laws[1].times(step**2), ones, none),
             NoiseTerm(sampled.laws[0].times(step), -2 * mean, none),
-            NoiseTerm(sampled.laws[2], mean**2 + offset, -one),
+            NoiseTerm(sampled.laws[2], mean**2 + offset, -ones),
         )
         top = np.asarray(squared) - 2 * mean * total * step + mean**2 * count
         widest = (half + np.abs(mean)) ** 2

@@ -31,7 +31,7 @@ CovarianceForm = Literal["covar_pop", "covar_samp", "corr"]
 _FINEST = GRID**2
 """Declared steps are kept for products of at most this many of them, which doubles hold exactly."""
 
-_LEAST, _MOST = Fraction(1, 10**250), Fraction(10**250)
+_NARROWEST, _WIDEST = Fraction(1, 10**250), Fraction(10**250)
 
 _MOST_INVERTED = 300
 """For more groups than this, intervals are simulated: inverting takes a few milliseconds each."""
@@ -42,7 +42,7 @@ _NO_SPREAD = 1e-12
 
 @dataclass(frozen=True)
 class _Scale:
-    """What released sums are multiplied by: those of products, the product of two, and of squares with their offsets.
+    """The factors of released sums: those of products, the product of two, and of squares with their offsets.
 
     Sums are simulated block by block, and this is the same for all.
     """
@@ -67,7 +67,7 @@ class Covariance(Aggregate):
 
     def __post_init__(self) -> None:
         most = self._most
-        if most and not _LEAST <= most <= _MOST:
+        if most and not _NARROWEST <= most <= _WIDEST:
             raise Unsupported(f"{self.form.upper()} of columns so wide or so narrow is beyond the range of numbers")
 
     def sums(self) -> tuple[Sum, ...]:
@@ -111,7 +111,7 @@ class Covariance(Aggregate):
         )
 
     def _rows(self, count: Floats) -> Floats:
-        """Return the number of rows to divide sums by: without end where it says nothing, so that means are 0."""
+        """Return the number of rows to divide sums by: infinite where it is uninformative, so that means are 0."""
         import numpy as np
 
         return np.where(count >= self._fewest, count, np.inf)
@@ -124,7 +124,7 @@ class Covariance(Aggregate):
     def _scale(self) -> _Scale:
         x, y = self._x.centred(), self._y.centred()
         spread = (x, y) if self.form == "corr" else ()  # the squares of others may be too large to be summed
-        spreads = tuple((squares(one).offset, float(one.step) ** 2) for one in spread)
+        spreads = tuple((squares(centred).offset, float(centred.step) ** 2) for centred in spread)
         return _Scale(float(self.products().step), float(x.step * y.step), spreads)
 
     def predicted_width(self, laws: Sequence[Law], n: int, tail: float) -> float | None:
@@ -137,7 +137,7 @@ class Covariance(Aggregate):
             return None
         sums = self.sums()
         x, y, product, count = laws
-        halves = [float(one.high - one.low) / 2 for one in (self.first, self.second)]
+        halves = [float(argument.high - argument.low) / 2 for argument in (self.first, self.second)]
         parts = (
             product.deviation * float(sums[2].step),
             halves[1] * x.deviation * float(sums[0].step),
@@ -160,8 +160,8 @@ class Covariance(Aggregate):
     @property
     def _known(self) -> tuple[Expression, ...]:
         """The conditions that neither is NULL."""
-        several = (one.expression for one in (self.first, self.second) if one.nullable)
-        return tuple(dict.fromkeys(Call("not", (Call("is_null", (one,)),)) for one in several))
+        expressions = (argument.expression for argument in (self.first, self.second) if argument.nullable)
+        return tuple(dict.fromkeys(Call("not", (Call("is_null", (expression,)),)) for expression in expressions))
 
     @property
     def _x(self) -> Argument:
@@ -193,7 +193,7 @@ class RegressionLine(Aggregate):
     """The line that explains y by x, or how well it does, over rows in which neither is NULL; 0 without a spread."""
 
     first: Argument
-    """What is explained."""
+    """The column that is explained."""
     second: Argument
     form: LineForm
     names = MappingProxyType({name: (name.upper(),) for name in ("regr_slope", "regr_intercept", "regr_r2")})
@@ -260,9 +260,9 @@ class RegressionLine(Aggregate):
             return super().bars(released, laws, tail)
         family = families.pop() if families else "gaussian"
         scales = np.array([law.deviation / (2**0.5 if family == "laplace" else 1.0) for law in laws])
-        found = [self._bar([float(one[place]) for one in released], scales, family, tail)
+        bars = [self._bar([float(sums[place]) for sums in released], scales, family, tail)
                  for place in range(len(released[-1]))]  # fmt: skip
-        low, high, error = (np.array([one[side] for one in found]) for side in range(3))
+        low, high, error = (np.array([ends[side] for ends in bars]) for side in range(3))
         values = self.read(*released)
         return Bars(np.minimum(low, values), np.maximum(high, values), error)
 
@@ -275,7 +275,7 @@ class RegressionLine(Aggregate):
         x, y, product = self._both.sums()[:3]
         half_x, half_y = self._half(self.second), self._half(self.first) or 1.0
         to_x, to_y = float(x.step) / half_x, float(y.step) / half_y
-        # rows: 1, x, y, x x, x y; columns: what was released. A square is released less its offset
+        # rows: 1, x, y, x x, x y; columns: the released sums. A square is released less its offset
         sources = np.zeros((5, len(released)))
         sources[0, -1], sources[1, 0], sources[2, 1] = 1.0, to_x, to_y
         sources[3, 3], sources[3, -1] = to_x**2, squares(x).offset * to_x**2
@@ -285,11 +285,11 @@ class RegressionLine(Aggregate):
         moments = NoisyMoments(values, scales, family, places, 0, 0, sources)
         fit = LinearFit(moments, (0, 1), 2)
         if self.form == "regr_slope":
-            found = fit.along([0.0, half_y / half_x], 1 - tail)
+            interval = fit.along([0.0, half_y / half_x], 1 - tail)
         else:
             away = half_y * float(self.second.middle) / half_x
-            found = fit.along([half_y, -away], 1 - tail, float(self.first.middle))
-        return found.low, found.high, found.error
+            interval = fit.along([half_y, -away], 1 - tail, float(self.first.middle))
+        return interval.low, interval.high, interval.error
 
     @staticmethod
     def _half(argument: Argument) -> float:

@@ -57,7 +57,7 @@ def with_largest(refused: BudgetExceeded, plan: Plan, options: AskOptions, execu
 
 
 def _surely_fits(name: str, plan: Plan, executor: Executor) -> float:
-    """Return what `remaining` shows, in the measure of a question: what fits can only be more."""
+    """Return the amount that `remaining` shows, in the measure of a question: the largest that fits is no less."""
     left = executor.remaining([plan])
     if name == "epsilon":
         return left.largest_epsilon
@@ -67,5 +67,5 @@ def _surely_fits(name: str, plan: Plan, executor: Executor) -> float:
 def _in_words(plan: Plan) -> str:
     """Return how wide the columns of a plan will be, at the confidence that it was made for."""
     if plan.target is not None and plan.rounds == 1:
-        return ", ".join(one.words() for one in reached(plan, plan.target))
-    return ", ".join(f"{one.column} {one.words()}" for one in widths(plan) if one.known)
+        return ", ".join(width.words() for width in reached(plan, plan.target))
+    return ", ".join(f"{width.column} {width.words()}" for width in widths(plan) if width.known)

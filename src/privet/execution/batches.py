@@ -34,7 +34,7 @@ MOST_QUESTIONS = 100
 def plan_questions(
     questions: Sequence[Question], options: AskOptions, catalog: Catalog, *, weights: Sequence[int] | None = None
 ) -> Batch:
-    """Return every decision about the answers to several questions, and their price together."""
+    """Return every decision about the answers to several questions, and their joint price."""
     listed = isinstance(questions, Sequence) and not isinstance(questions, (str, bytes, bytearray))
     if not listed or not 1 <= len(questions) <= MOST_QUESTIONS:
         raise BadParameter("questions", type(questions).__name__, f"a list of 1 to {MOST_QUESTIONS} questions")
@@ -73,16 +73,16 @@ def run_batch(executor: Executor, batch: Batch, *, confidence: Number | None, ke
     if type(batch) is not Batch:
         raise BadParameter("batch", type(batch).__name__, "a batch of this session")
     executor.check_open()
-    for plan in (part for one in batch.plans for part in parts_of(one)):
+    for plan in (part for group in batch.plans for part in parts_of(group)):
         verify(plan, executor.schemas)
-    for one in batch.plans:
-        if isinstance(one, FromStrategy):
-            one.verify()
-    found = executor.find_batch(batch, key)
-    if found is None:
+    for question in batch.plans:
+        if isinstance(question, FromStrategy):
+            question.verify()
+    kept = executor.find_batch(batch, key)
+    if kept is None:
         with executor.turn(batch.digest):
-            found = executor.release_batch(batch, key)
-    return tuple(_read(plan, found.released, found.receipt, level) for plan in found.plans)
+            kept = executor.release_batch(batch, key)
+    return tuple(_read(plan, kept.released, kept.receipt, level) for plan in kept.plans)
 
 
 def _read_plain(question: Question, catalog: Catalog) -> tuple[Query, Wish]:
@@ -96,13 +96,13 @@ def _read_plain(question: Question, catalog: Catalog) -> tuple[Query, Wish]:
 
 
 def targets_of(wishes: Sequence[Wish], within: Any, confidence: Number | None) -> list[Target | None]:
-    """Return how narrow each question is to be, by the caller's words or by its own, said once."""
+    """Return how narrow each question is to be, by the caller's words or by its own, stated once."""
     listed = isinstance(within, Sequence) and not isinstance(within, (str, bytes, bytearray))
     if isinstance(within, Mapping) or (listed and len(cast(Sequence[Any], within)) != len(wishes)):
         allowed = f"a number for all questions, or a list with one entry for each of the {len(wishes)}, also by column"
         raise BadParameter("within", type(within).__name__, allowed)
     said = list(cast(Sequence[Any], within)) if listed else [within] * len(wishes)
-    found: list[Target | None] = []
+    targets: list[Target | None] = []
     for index, (wish, width) in enumerate(zip(wishes, said, strict=True)):
         if wish.within is not None and width is not None:
             raise RequestError(f"question {index + 1} has WITHIN itself; leave out within=, or put None in its place")
@@ -110,8 +110,8 @@ def targets_of(wishes: Sequence[Wish], within: Any, confidence: Number | None) -
             raise RequestError(f"question {index + 1} has CONFIDENCE itself; leave out confidence=")
         wanted: Any = width if wish.within is None else wish.within
         level = confidence if wish.confidence is None else wish.confidence
-        found.append(None if wanted is None else read_target(wanted, level))
-    return found
+        targets.append(None if wanted is None else read_target(wanted, level))
+    return targets
 
 
 def _check_alone(**others: object) -> None:
@@ -128,10 +128,10 @@ def _read(plan: Plan, released: Mapping[str, Released], receipt: Receipt, level:
     asked = plan.target.confidence if plan.target else CONFIDENCE
     confidence = float(asked if level is None else level)
     if isinstance(plan, Combined):
-        return read_combined([released[one.digest] for one in plan.plans], plan, receipt, confidence=confidence)
+        return read_combined([released[part.digest] for part in plan.plans], plan, receipt, confidence=confidence)
     if isinstance(plan, Levels):
-        several = [released[one.digest] for one in plan.plans]
-        return read_levels(several, plan, receipt, confidence=confidence)
+        releases = [released[part.digest] for part in plan.plans]
+        return read_levels(releases, plan, receipt, confidence=confidence)
     if isinstance(plan, FromStrategy):
         return read_strategy(released[plan.plans[0].digest], plan, receipt, confidence=confidence)
     return read_answer(released[plan.digest], plan, receipt, confidence=confidence)

@@ -1,4 +1,4 @@
-"""Questions about what clamping and bounding take away from another question. Public: made from its tree alone.
+"""Questions about the losses of another question to clamping and bounding. Public: made from its tree alone.
 
 They are ordinary questions, planned, bounded and charged like any other: the planner proves how far one unit can move
 each of their sums, and nothing here needs a proof of its own.
@@ -42,15 +42,15 @@ from .executor import Executor, run_plan
 from .request import AskOptions, Catalog, Question, plan_question, read_question, spend_of
 
 SHARES = (Fraction(1, 100), Fraction(99, 100))
-"""Between these quantiles lies what better bounds would hold."""
+"""Better bounds would contain the values between these quantiles."""
 
 
 @dataclass(frozen=True)
 class Clamp:
-    """A clamp of a question: what is clamped to which ends, what it may be before by declared facts, and for what.
+    """A clamp of a question: the value and its ends, its range before by declared facts, and its aggregate.
 
-    A column is clamped to its declared bounds as it is read, so no one can tell a value at an end from one beyond it;
-    where the question itself clamps more narrowly (`at_ends` is false), what lies beyond can be counted.
+    A column is clamped to its declared bounds as it is read, so a value at an end cannot be distinguished from one
+    beyond it; where the question itself clamps more narrowly (`at_ends` is false), values beyond can be counted.
     """
 
     value: Expression
@@ -64,26 +64,26 @@ class Clamp:
 
     @property
     def name(self) -> str:
-        """What is clamped, in the words of a question."""
+        """The clamped value, in the words of a question."""
         return text(self.value) if self.value.column is None else self.value.column
 
     @property
     def bounded(self) -> bool:
-        """Whether declared facts bound what is clamped, so that it can be asked about without the clamp."""
+        """Whether declared facts bound the clamped value, so that it can be asked about without the clamp."""
         return None not in self.outer
 
 
 def clamps_of(query: Query, tables: Mapping[str, Schema]) -> tuple[Clamp, ...]:
     """Return the clamps that a question's aggregates stand on, each once."""
     facts = schema_within_limits(query.table, tables).columns
-    found: dict[tuple[Expression, Fraction | None, Fraction | None], Clamp] = {}
+    clamps: dict[tuple[Expression, Fraction | None, Fraction | None], Clamp] = {}
     for asked in query.aggregates:
         if not entry_of(asked.function).aggregate.bounded:
             continue
         for given in (asked.argument, asked.other):
             for clamp in () if given is None else _clamps(given, asked, facts):
-                found.setdefault((clamp.value, clamp.low, clamp.high), clamp)
-    return tuple(found.values())
+                clamps.setdefault((clamp.value, clamp.low, clamp.high), clamp)
+    return tuple(clamps.values())
 
 
 def _clamps(given: Expression, asked: AggregateCall, facts: Mapping[str, Facts]) -> list[Clamp]:
@@ -91,13 +91,13 @@ def _clamps(given: Expression, asked: AggregateCall, facts: Mapping[str, Facts])
     if inner != given:
         outer = typed(inner, facts).bounds
         return [Clamp(inner, given, low, high, False, outer, asked.function, asked.where)]
-    found = []
+    clamps = []
     for name in sorted(mentions(given)):
         column = ColumnRef(name)
         ends = typed(column, facts).bounds
         if typed(column, facts).kind in ("integer", "number") and None not in ends:
-            found.append(Clamp(column, column, *ends, True, ends, asked.function, asked.where))
-    return found
+            clamps.append(Clamp(column, column, *ends, True, ends, asked.function, asked.where))
+    return clamps
 
 
 def _peeled(given: Expression) -> tuple[Expression, Fraction | None, Fraction | None]:
@@ -105,8 +105,8 @@ def _peeled(given: Expression) -> tuple[Expression, Fraction | None, Fraction | 
     low: Fraction | None = None
     high: Fraction | None = None
     while given.function in ("least", "greatest") and len(given.arguments) == 2:
-        constants = [one.constant for one in given.arguments if one.is_constant]
-        others = [one for one in given.arguments if not one.is_constant]
+        constants = [argument.constant for argument in given.arguments if argument.is_constant]
+        others = [argument for argument in given.arguments if not argument.is_constant]
         if len(constants) != 1 or isinstance(constants[0], (bool, str)):
             break
         value = constants[0]
@@ -146,8 +146,8 @@ def clamping_question(query: Query, clamps: tuple[Clamp, ...]) -> Query:
             ask(f"quantile{index}_{place}", "quantile", clamp.value, clamp.where, str(share))
             outputs.append(Output(f"quantile{index}_{place}", ColumnRef(f"quantile{index}_{place}")))
         if not clamp.at_ends and clamp.function in ("sum", "avg"):
-            for name, one in (("clamped", clamp.clamped), ("unclamped", clamp.value)):
-                ask(f"{name}{index}", clamp.function, one, clamp.where)
+            for name, value in (("clamped", clamp.clamped), ("unclamped", clamp.value)):
+                ask(f"{name}{index}", clamp.function, value, clamp.where)
                 outputs.append(Output(f"{name}{index}", ColumnRef(f"{name}{index}")))
     return Query(query.table, (), tuple(aggregates), query.where, (Step(tuple(outputs)),))
 
@@ -183,8 +183,8 @@ def bounding_question(plan: Plan, tables: Mapping[str, Schema]) -> Query | None:
 
 
 def bounding_of(plan: Plan) -> Norm | Truncate | None:
-    """Return how a plan bounds what people give, where it does."""
-    for scan in (one.scan for one in plan.passes if not one.scan.distinct):
+    """Return how a plan bounds people's contributions, where it does."""
+    for scan in (pass_.scan for pass_ in plan.passes if not pass_.scan.distinct):
         match scan.schema.unit, scan.bounding:
             case Person(), (Norm() | Truncate()) as bounding:
                 return bounding
@@ -200,10 +200,10 @@ def _constant(end: Fraction) -> Literal:
     return Literal(int(end) if end.denominator == 1 else end)
 
 
-# What clamping and bounding take away: asked about on request, charged like any question, and told with advice.
+# Losses to clamping and bounding: asked about on request, charged like any question, and reported with advice.
 
 
-_MANY, _FEW = 0.05, 0.01
+_WIDEN_ABOVE, _NARROW_BELOW = 0.05, 0.01
 """A larger part beyond a bound than the first calls for a wider one, a smaller part than the second for a narrower."""
 
 
@@ -211,7 +211,7 @@ _MANY, _FEW = 0.05, 0.01
 class Clamped:
     """Which part of the rows lies beyond each end of a clamp, and what the answer would be without it, if known.
 
-    `middle` are the 1% and the 99% quantile of what is clamped.
+    `middle` are the 1% and the 99% quantile of the clamped value.
     """
 
     clamp: Clamp
@@ -222,7 +222,7 @@ class Clamped:
     unclamped: Estimate | None
 
     def lines(self) -> Iterator[str]:
-        """Yield what was found, and advice on better bounds."""
+        """Yield the estimates, and advice on better bounds."""
         name, where = self.clamp.name, "at or " if self.clamp.at_ends else ""
         for part, end, side in ((self.below, self.clamp.low, "below"), (self.above, self.clamp.high, "above")):
             if part is not None and end is not None:
@@ -236,8 +236,8 @@ class Clamped:
         yield from self._advice()
 
     def _advice(self) -> Iterator[str]:
-        much = [part for part in (self.below, self.above) if part is not None and part.low > _MANY]
-        little = all(part is None or part.high < _FEW for part in (self.below, self.above))
+        much = [part for part in (self.below, self.above) if part is not None and part.low > _WIDEN_ABOVE]
+        little = all(part is None or part.high < _NARROW_BELOW for part in (self.below, self.above))
         if much and self.clamp.at_ends:
             yield f"Wider bounds for {self.clamp.name}, if such are public, would lose less and need more noise."
         elif much:
@@ -245,7 +245,7 @@ class Clamped:
         low, high = self.clamp.low, self.clamp.high
         if self.middle is None or not (much or little) or low is None or high is None:
             return
-        bottom, top = (one.value for one in self.middle)
+        bottom, top = (end.value for end in self.middle)
         if self.clamp.function == "sum":
             now, then = max(abs(low), abs(high)), max(abs(bottom), abs(top))
         else:
@@ -259,7 +259,7 @@ class Clamped:
 
 @dataclass(frozen=True, repr=False)
 class Clipping:
-    """What clamping and bounding take away from a question: estimates with intervals, what they cost, and advice."""
+    """The losses of a question to clamping and bounding: estimates with intervals, their cost, and advice."""
 
     columns: tuple[Clamped, ...]
     beyond: Estimate | None
@@ -269,34 +269,34 @@ class Clipping:
     confidence: float
 
     def lines(self) -> list[str]:
-        """Return what was found, in sentences."""
-        found = [line for one in self.columns for line in one.lines()]
+        """Return the findings, in sentences."""
+        lines = [line for column in self.columns for line in column.lines()]
         if self.beyond is not None:
             what = "scaled down" if isinstance(self.bounding, Norm) else "cut"
-            found.append(
+            lines.append(
                 f"About {_part(self.beyond)} of the people contribute more than counts in full, and are {what}."
             )
-            if self.beyond.low > _MANY:
-                found.append("A larger contribution would lose less of what they contribute, and need more noise.")
-            elif self.beyond.high < _FEW:
-                found.append("Hardly anyone does: a smaller contribution would need less noise, and cut more of them.")
-        return found
+            if self.beyond.low > _WIDEN_ABOVE:
+                lines.append("A larger contribution would lose less of what they contribute, and need more noise.")
+            elif self.beyond.high < _NARROW_BELOW:
+                lines.append("Hardly anyone does: a smaller contribution would need less noise, and cut more of them.")
+        return lines
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data that JSON can hold."""
         return {
             "clamped": [
                 {
-                    "value": one.clamp.name,
-                    "low": None if one.clamp.low is None else float(one.clamp.low),
-                    "high": None if one.clamp.high is None else float(one.clamp.high),
-                    "below": _plain(one.below),
-                    "above": _plain(one.above),
-                    "middle": None if one.middle is None else [_plain(end) for end in one.middle],
-                    "answer": _plain(one.clamped),
-                    "answer_without": _plain(one.unclamped),
+                    "value": column.clamp.name,
+                    "low": None if column.clamp.low is None else float(column.clamp.low),
+                    "high": None if column.clamp.high is None else float(column.clamp.high),
+                    "below": _plain(column.below),
+                    "above": _plain(column.above),
+                    "middle": None if column.middle is None else [_plain(end) for end in column.middle],
+                    "answer": _plain(column.clamped),
+                    "answer_without": _plain(column.unclamped),
                 }
-                for one in self.columns
+                for column in self.columns
             ],
             "people_beyond": _plain(self.beyond),
             "confidence": self.confidence,
@@ -350,7 +350,7 @@ def clipping_report(
 
 @dataclass(frozen=True)
 class ContributionProposal:
-    """A contribution limit that was chosen privately for a table, and what it cost."""
+    """A contribution limit that was chosen privately for a table, and its cost."""
 
     contribution: Contribution
     people: float
@@ -369,7 +369,7 @@ def propose_contribution(
 ) -> ContributionProposal:
     """Return the limit on the rows of one person at which noise and loss are least together, at a stated cost.
 
-    It is what COUNT(*) over the table chooses with contribution="auto": charged first, and free when asked again.
+    It is the limit that COUNT(*) over the table chooses with contribution="auto": charged first, then free.
     """
     catalog = Catalog(executor.schemas, {}, executor.ledger.budget_of(executor.account))
     if table not in executor.schemas:
@@ -412,19 +412,22 @@ def _estimate(answer: Answer, name: str) -> Estimate | None:
 
 
 def _share(answer: Answer, name: str) -> Estimate | None:
-    """Return a part of a whole: its interval lies between nothing and all, and is both where nothing is known."""
-    found = _estimate(answer, name)
-    if found is None:
+    """Return a part of a whole: its interval lies between 0 and 1, and is all of that where nothing is known."""
+    estimate = _estimate(answer, name)
+    if estimate is None:
         return None
-    low, high = (0.0 if math.isnan(found.low) else found.low), (1.0 if math.isnan(found.high) else found.high)
+    low, high = (
+        (0.0 if math.isnan(estimate.low) else estimate.low),
+        (1.0 if math.isnan(estimate.high) else estimate.high),
+    )
     low, high = min(max(low, 0.0), 1.0), min(max(high, 0.0), 1.0)
     return Estimate(
-        value=found.value,
+        value=estimate.value,
         low=low,
         high=max(low, high),
-        confidence=found.confidence,
-        standard_error=found.standard_error,
-        covers=found.covers,
+        confidence=estimate.confidence,
+        standard_error=estimate.standard_error,
+        covers=estimate.covers,
     )
 
 
@@ -433,12 +436,12 @@ def _part(part: Estimate) -> str:
     return f"{shown * 100:.3g}% ({part.low * 100:.3g}% to {part.high * 100:.3g}%)"
 
 
-def _number(one: Estimate) -> str:
-    return f"{in_full(one.value)} ({in_full(one.low)} to {in_full(one.high)})"
+def _number(estimate: Estimate) -> str:
+    return f"{in_full(estimate.value)} ({in_full(estimate.low)} to {in_full(estimate.high)})"
 
 
-def _plain(one: Estimate | None) -> dict[str, float | None] | None:
-    if one is None:
+def _plain(estimate: Estimate | None) -> dict[str, float | None] | None:
+    if estimate is None:
         return None
-    numbers = {"value": one.value, "low": one.low, "high": one.high}
+    numbers = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
     return {name: value if math.isfinite(value) else None for name, value in numbers.items()}

@@ -1,4 +1,4 @@
-"""What the plans of many numbers at one charge share: their price, their digest, and how they are shown."""
+"""The common part of plans of many numbers at one charge: price, digest and display."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class CountedPlan(ABC):
 
     @property
     def price(self) -> Mapping[str, float]:
-        """What the release costs by itself."""
+        """The cost of the release alone."""
         return self.counts.plan.price
 
     @property

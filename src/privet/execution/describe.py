@@ -23,7 +23,7 @@ from .request import AskOptions, Catalog, plan_question
 if TYPE_CHECKING:
     from rich.console import Console
 
-_FEW = 6
+_MAX_VALUES_SHOWN = 6
 """This many values of a category are listed; the others are counted."""
 
 _MOST_GROUPS = 1000
@@ -66,7 +66,7 @@ class TableDescription:
             "name": self.name,
             "protects": self.protects,
             "contribution": self.contribution,
-            "columns": {one.name: {**vars(one), "name": one.name} for one in self.columns},
+            "columns": {column.name: {**vars(column), "name": column.name} for column in self.columns},
             "examples": list(self.examples),
         }
 
@@ -93,8 +93,8 @@ class TableDescription:
 
     def _lines(self) -> list[str]:
         public = self.protects.startswith("nobody")
-        told = "Public: it can be joined to private tables." if public else f"Protects {self.protects}."
-        return [printable(line) for line in (told, self.contribution) if line]
+        opening = "Public: it can be joined to private tables." if public else f"Protects {self.protects}."
+        return [printable(line) for line in (opening, self.contribution) if line]
 
     def _figures(self) -> list[Figures]:
         heads = ("column", "kind", "values", "groups", "use")
@@ -126,11 +126,11 @@ class TableList(Mapping[str, TableDescription]):
         return f"<div>{html_table(self._figures(), most=len(self))}</div>"
 
     def _figures(self) -> list[Figures]:
-        found = [(name, _schema(name, self._catalog), _named(name, self._catalog)) for name in self]
+        tables = [(name, _schema(name, self._catalog), _named(name, self._catalog)) for name in self]
         return [
-            Figures("table", tuple(printable(name) for name, _, _ in found), right=False),
-            Figures("protects", tuple(printable(str(schema.unit)) for _, schema, _ in found), right=False),
-            Figures("columns", tuple(printable(", ".join(named)) for _, _, named in found), right=False),
+            Figures("table", tuple(printable(name) for name, _, _ in tables), right=False),
+            Figures("protects", tuple(printable(str(schema.unit)) for _, schema, _ in tables), right=False),
+            Figures("columns", tuple(printable(", ".join(named)) for _, _, named in tables), right=False),
         ]
 
 
@@ -148,10 +148,10 @@ def describe(name: str, catalog: Catalog) -> TableDescription:
     contribution = "" if rowwise else f"Each counts in full up to {full}."
     named = _named(name, catalog)
     owners = tuple(shown for shown, column in named.items() if column in unit_columns(schema.unit)[:1])
-    found = {shown: schema.columns[column] for shown, column in named.items()}
-    columns = tuple(_column(one, facts, owner=one in owners) for one, facts in found.items())
+    listed = {shown: schema.columns[column] for shown, column in named.items()}
+    columns = tuple(_column(shown, facts, owner=shown in owners) for shown, facts in listed.items())
     people = owners if person_column(schema.unit) is not None else ()
-    others = {one: facts for one, facts in found.items() if one not in owners}
+    others = {shown: facts for shown, facts in listed.items() if shown not in owners}
     examples = () if schema.unit.public else tuple(_running(_examples(shown_name(name), people, others), catalog))
     return TableDescription(name, str(schema.unit), contribution, columns, examples)
 
@@ -170,14 +170,14 @@ def _named(name: str, catalog: Catalog) -> dict[str, str]:
 
 def _of_view(view: PrivateRows) -> Schema:
     """Return the facts of a view's own columns, which stand under other names in what it is made of."""
-    found = {}
+    columns = {}
     for name, expression in view.columns.items():
-        one = typed(expression, view.schema.columns)
-        values = one.values if one.kind in ("text", "boolean") else None
+        facts = typed(expression, view.schema.columns)
+        values = facts.values if facts.kind in ("text", "boolean") else None
         known = view.schema.columns.get(expression.column or "")
-        found[name] = known or ColumnFacts(kind=one.kind or "text", values=values, nullable=one.nullable)
+        columns[name] = known or ColumnFacts(kind=facts.kind or "text", values=values, nullable=facts.nullable)
     unit = {column: view.schema.columns[column] for column in unit_columns(view.schema.unit)}
-    return replace(view.schema, columns={**found, **unit}, key=None)
+    return replace(view.schema, columns={**columns, **unit}, key=None)
 
 
 def _column(name: str, facts: ColumnFacts, *, owner: bool) -> ColumnDescription:
@@ -194,13 +194,17 @@ def _column(name: str, facts: ColumnFacts, *, owner: bool) -> ColumnDescription:
 
 
 def _values(facts: ColumnFacts) -> str:
-    told = ""
+    words = ""
     if facts.values is not None and facts.kind != "boolean":
-        listed = ", ".join(map(str, facts.values[:_FEW]))
-        told = listed if len(facts.values) <= _FEW else f"{listed}, ... and {len(facts.values) - _FEW:,} more"
+        listed = ", ".join(map(str, facts.values[:_MAX_VALUES_SHOWN]))
+        words = (
+            listed
+            if len(facts.values) <= _MAX_VALUES_SHOWN
+            else f"{listed}, ... and {len(facts.values) - _MAX_VALUES_SHOWN:,} more"
+        )
     elif facts.low is not None:
-        told = f"{_end(facts.low)} to {_end(facts.high)}"
-    return f"{told}, may be NULL".lstrip(", ") if facts.nullable else told
+        words = f"{_end(facts.low)} to {_end(facts.high)}"
+    return f"{words}, may be NULL".lstrip(", ") if facts.nullable else words
 
 
 def _end(end: object) -> str:
@@ -227,20 +231,20 @@ def _examples(table: str, people: Sequence[str], others: Mapping[str, ColumnFact
         if facts.kind in ("integer", "number") and facts.low is not None and name not in listed[:1]
     ]
     days = [name for name, facts in others.items() if facts.kind in ("date", "timestamp") and facts.low is not None]
-    found = [name for name, facts in others.items() if facts.kind == "text" and facts.values is None]
+    hidden = [name for name, facts in others.items() if facts.kind == "text" and facts.values is None]
     yield f"SELECT COUNT(*) AS n FROM {table}"
     for person in people[:1]:
         yield f"SELECT COUNT(DISTINCT {shown_name(person)}) AS people FROM {table}"
     for key in listed[:1]:
-        one = shown_name(key)
-        yield f"SELECT {one}, COUNT(*) AS n FROM {table} GROUP BY {one}"
+        shown = shown_name(key)
+        yield f"SELECT {shown}, COUNT(*) AS n FROM {table} GROUP BY {shown}"
         for value in sums[:1]:
-            yield f"SELECT {one}, AVG({shown_name(value)}) AS mean FROM {table} GROUP BY {one}"
+            yield f"SELECT {shown}, AVG({shown_name(value)}) AS mean FROM {table} GROUP BY {shown}"
     for value in sums[:1]:
         yield f"SELECT SUM({shown_name(value)}) AS total, MEDIAN({shown_name(value)}) AS median FROM {table}"
     for day in days[:1]:
         yield f"SELECT DATE_TRUNC('month', {shown_name(day)}) AS month, COUNT(*) AS n FROM {table} GROUP BY month"
-    for key in found[:1]:
+    for key in hidden[:1]:
         yield f"SELECT {shown_name(key)}, COUNT(*) AS n FROM {table} GROUP BY {shown_name(key)}"
 
 

@@ -1,7 +1,7 @@
-"""When an answer is handed over: on a grid of time, where one is set, so that how long it took says little.
+"""When an answer is handed over: on a grid of time, where one is set, so that the time taken reveals little.
 
-How long a question takes depends on the data. A caller who waits for a fresh answer, or for its failure, sees only
-how many steps of the grid have passed. What was stored, or is refused unread, need not wait.
+How long a question takes depends on the data. A caller who waits for a fresh answer, or for its failure, observes only
+how many steps of the grid have passed. Stored answers, and refusals before reading, need not wait.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Pace:
 
     @contextmanager
     def _held(self, step: Fraction) -> Iterator[None]:
-        """Hold back what comes out of the block, answer or error, if it is `fresh`; the outermost block decides."""
+        """Hold back the outcome of the block, answer or error, if it is `fresh`; the outermost block decides."""
         if getattr(self._asked, "start", None) is not None:
             yield
             return
@@ -78,7 +78,7 @@ class Pace:
             report(step)
 
     def fresh(self) -> None:
-        """Say that what this thread asks depends on data that is read for it, or on when others had read theirs."""
+        """Record that this thread's question depends on data that is read for it, or on when others had read theirs."""
         self._asked.fresh = True
 
     def _wait(self, step: Fraction) -> None:

@@ -1,4 +1,4 @@
-"""What a caller asks for: a question in SQL or Python, views, and how it is to be answered. Reads no data."""
+"""The request of a caller: a question in SQL or Python, views, and how it is to be answered. Reads no data."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ KEYS_PART = Fraction(1, 100)
 """The part of an account's delta that one query with unknown keys takes for its threshold."""
 
 DEFAULT_PART = Fraction(1, 10)
-"""The part of an account's budget that a question takes where it does not say."""
+"""The part of an account's budget that a question takes where none is stated."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +81,7 @@ class AskOptions:
 
     def keywords(self) -> dict[str, Any]:
         """Return the options that differ from the defaults, as keywords of a session's methods."""
-        every = ((one.name, one.default, getattr(self, one.name)) for one in fields(self))
+        every = ((field.name, field.default, getattr(self, field.name)) for field in fields(self))
         return {name: value for name, default, value in every if value is not default}
 
 
@@ -111,14 +111,14 @@ def plan_question(question: Question, options: AskOptions, catalog: Catalog) -> 
     """Return the plan of a question, and the options that it was made with: the caller's and the question's own."""
     read = partial(read_question, question, catalog, options.parameters, given=utc_now())
     first = FirstValues()
-    found = read(first=first)
+    parts = read(first=first)
     if first.found:
         return _in_steps(read, len(first.found) + 1, options, catalog)
-    return _plan_one(found, options, catalog)
+    return _plan_one(parts, options, catalog)
 
 
 Read = tuple[Query, Wish, Schema]
-"""A question as our own tree, what it states itself about its answer, and the facts of what it stands on."""
+"""A question as our own tree, its own statements on its answer, and the facts of its table."""
 
 
 def _in_steps(read: Callable[..., Read], count: int, options: AskOptions, catalog: Catalog) -> tuple[Plan, AskOptions]:
@@ -133,7 +133,7 @@ def _in_steps(read: Callable[..., Read], count: int, options: AskOptions, catalo
     spend = spend_of(catalog.budget, options)
     share = share_of(spend, count)
     value = AskOptions(bound=options.bound, contribution=options.contribution)
-    # what the text states was merged; what it states about groups and widths is about the question itself
+    # the statements of the text were merged; those on groups and widths are about the question itself
     question = replace(options, epsilon=None, rho=None)
 
     def following(values: tuple[Any, ...]) -> NextStep:
@@ -150,8 +150,8 @@ def _in_steps(read: Callable[..., Read], count: int, options: AskOptions, catalo
     first = FirstValues()
     query, wish, schema = read(first=first)
     firsts = [
-        _plan_one((one, Wish(), check_categories(one, catalog.schemas)), value, catalog, share)[0]
-        for one in first.found
+        _plan_one((needed, Wish(), check_categories(needed, catalog.schemas)), value, catalog, share)[0]
+        for needed in first.found
     ]
     kept = Wish(find=wish.find, public=wish.public)
     last = _plan_one((query, kept, schema), question, catalog, share)[0]
@@ -159,7 +159,7 @@ def _in_steps(read: Callable[..., Read], count: int, options: AskOptions, catalo
 
 
 def _plan_one(read: Read, options: AskOptions, catalog: Catalog, share: Spend | None = None) -> tuple[Plan, AskOptions]:
-    """Return the plan of a question that stands by itself; `share` is what it may cost, if it is one of several."""
+    """Return the plan of a question that stands alone; `share` is its spend, if it is one of several."""
     tables = catalog.schemas
     query, wish, schema = read
     if query.lists and is_about_public(query, tables):
@@ -228,7 +228,7 @@ def _with_lines(plan: Plan, tables: Mapping[str, Schema]) -> Plan:
 
 
 def _refuse_measured(options: AskOptions) -> None:
-    """Refuse what is said about noise, groups and people where there are none: a question about public tables only."""
+    """Refuse options on noise, groups and people where there are none: a question about public tables only."""
     said = {
         "other": options.other is not None,
         "find_groups": options.find_groups,
@@ -254,7 +254,7 @@ def check_public_groups(query: Query, schema: Schema) -> None:
 def merged(
     options: AskOptions, wish: Wish, query: Query, tables: Mapping[str, Schema], *, delta: Fraction
 ) -> AskOptions:
-    """Return the options with what the question itself states; refuse what is options twice, or against the rules.
+    """Return the options with the question's own statements; refuse any stated twice, or against the rules.
 
     Guarantee: a question chooses its own spend, width and bounding, as a caller may, and nothing that protects others:
     a delta is held to be no less than the account's, and the protected unit to be the declared one.
@@ -301,7 +301,7 @@ def read_question(
     given: datetime.datetime | None = None,
     first: FirstValues | None = None,
 ) -> Read:
-    """Return a question as our own tree, what it states itself about its answer, and the facts of what it stands on.
+    """Return a question as our own tree, its own statements on its answer, and the facts of its table.
 
     `given` is the moment at which it is asked. Where values may be released `first`, these are taken there.
     """
@@ -358,11 +358,11 @@ def with_contents(tables: Mapping[str, Schema], engine: Engine) -> dict[str, Sch
     """Return the tables, the public ones with their rows, which an engine lists when they are first needed."""
     if not isinstance(engine, HoldsPublicRows):
         return dict(tables)
-    found = dict(tables)
+    listed = dict(tables)
     for name, schema in tables.items():
         if schema.unit.public:
-            found[name] = replace(schema, contents=Contents(partial(engine.public_rows, name)))
-    return found
+            listed[name] = replace(schema, contents=Contents(partial(engine.public_rows, name)))
+    return listed
 
 
 def with_found_groups(query: Query, tables: Mapping[str, Schema]) -> Query:
@@ -371,7 +371,7 @@ def with_found_groups(query: Query, tables: Mapping[str, Schema]) -> Query:
 
 
 def spend_of(budget: Budget, options: AskOptions) -> Spend:
-    """Return what an answer may cost, in the measure of an account; a part of its budget where nothing is said."""
+    """Return the spend of an answer, in the measure of an account; a part of its budget where none is stated."""
     epsilon, rho = options.epsilon, options.rho
     if epsilon is not None and rho is not None:
         raise RequestError("Pass either epsilon or rho, not both.")
@@ -399,7 +399,7 @@ def read_views(
     """Return the relations that views name, in the order in which they are given; each may use those before it."""
     if not isinstance(views, Mapping):
         raise BadParameter("views", type(views).__name__, "a mapping of names to SELECT statements")
-    found: dict[str, PrivateRows] = {}
+    relations: dict[str, PrivateRows] = {}
     taken = {name.casefold() for name in tables}
     for name, sql in views.items():
         if not isinstance(sql, str):
@@ -407,6 +407,6 @@ def read_views(
         if not isinstance(name, str) or not name or name.casefold() in taken:
             raise BadParameter("views", name, "names that no table and no other view has")
         taken.add(name.casefold())
-        found[name] = parse_view(sql, tables, found, schema=schema)
-        check_view(found[name], tables)
-    return {name: view for name, view in found.items() if set(tables_of(view.table)) <= set(asked)}
+        relations[name] = parse_view(sql, tables, relations, schema=schema)
+        check_view(relations[name], tables)
+    return {name: view for name, view in relations.items() if set(tables_of(view.table)) <= set(asked)}

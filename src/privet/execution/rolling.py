@@ -37,10 +37,10 @@ class RollingReport(CountTable):
 
     def total(self, column: str) -> Estimate:
         """Return the total of a column over all blocks of the report."""
-        one = self[column]
-        if one.low is None or one.high is None or one.error is None:
+        series = self[column]
+        if series.low is None or series.high is None or series.error is None:
             raise BadParameter("column", column, "a column of numbers")
-        ends = (one.values[-1], one.low[-1], one.high[-1], one.error[-1])
+        ends = (series.values[-1], series.low[-1], series.high[-1], series.error[-1])
         value, low, high, error = map(float, ends)
         return Estimate(
             value=value, low=low, high=high, confidence=self.confidence, standard_error=error, covers="noise"
@@ -73,12 +73,12 @@ def blocks_to_report(query: Query, tables: Mapping[str, Schema], last: int) -> l
 def _check_shown(step: Step) -> None:
     """Raise unless each answer is one row of counts and sums as they are: only these add up over blocks."""
     kept = step.where is None and step.limit is None and not step.offset
-    if not (kept and step.plain and all(one.expression.column is not None for one in step.outputs)):
+    if not (kept and step.plain and all(output.expression.column is not None for output in step.outputs)):
         raise Unsupported(
             "a rolling report shows counts and sums as they are; leave out HAVING, LIMIT and what is computed from "
             "them, and compute it from the report"
         )
-    if any(one.name == BLOCK for one in step.outputs):
+    if any(output.name == BLOCK for output in step.outputs):
         raise RequestError(f"the column {BLOCK} of a rolling report has the names of the blocks; choose another name")
 
 
@@ -89,7 +89,7 @@ def run_rolling(asked: Sequence[tuple[str, Query]], ask: Callable[[Query], Answe
     independent ones, and its interval is that of their sum. Totals are post-processing, and cost nothing.
     """
     answers = [ask(question) for _, question in asked]
-    names = [one.name for one in answers[0].series]
+    names = [series.name for series in answers[0].series]
     labels = Series(BLOCK, (*(name for name, _ in asked), ROLLED_TOTAL))
     columns = tuple(_stacked([answer[name] for answer in answers], answers, confidence) for name in names)
     notes = tuple(dict.fromkeys(note for answer in answers for note in answer.notes if not note.startswith("Reads ")))
@@ -105,22 +105,22 @@ def check_additive(plan: Plan) -> None:
             )
 
 
-def _stacked(several: Sequence[Series], answers: Sequence[Answer], confidence: float) -> Series:
+def _stacked(columns: Sequence[Series], answers: Sequence[Answer], confidence: float) -> Series:
     """Return the only number of each answer and their sum as one column."""
-    if any(one.low is None or one.high is None or one.error is None for one in several):
-        raise Unsupported(f"{several[0].name} has no noise of its own, and is not added up")
-    values = [one.values[0] for one in several]
-    errors = [one.error[0] for one in several if one.error is not None]
+    if any(column.low is None or column.high is None or column.error is None for column in columns):
+        raise Unsupported(f"{columns[0].name} has no noise of its own, and is not added up")
+    values = [column.values[0] for column in columns]
+    errors = [column.error[0] for column in columns if column.error is not None]
     half = _law(errors, answers).reach(1 - confidence)
     total = sum(values)
     return Series(
-        several[0].name,
+        columns[0].name,
         (*values, total),
-        (*(one.low[0] for one in several if one.low is not None), total - half),
-        (*(one.high[0] for one in several if one.high is not None), total + half),
+        (*(column.low[0] for column in columns if column.low is not None), total - half),
+        (*(column.high[0] for column in columns if column.high is not None), total + half),
         (*errors, math.hypot(*errors)),
-        may_be_low=any(one.may_be_low for one in several),
-        may_be_high=any(one.may_be_high for one in several),
+        may_be_low=any(column.may_be_low for column in columns),
+        may_be_high=any(column.may_be_high for column in columns),
     )
 
 

@@ -43,7 +43,7 @@ _ALLOWED = "a list of 2 to 1,000 different numbers, texts or dates"
 
 @dataclass(frozen=True, repr=False)
 class ChosenOption:
-    """The option that was chosen, from which ones, and the receipt of the charge. The scores are not known.
+    """The chosen option, the list it is from, and the receipt of the charge. The scores are not known.
 
     `behind` bounds how far its score is below the best one, with probability `confidence`.
 
@@ -88,7 +88,7 @@ class ChosenOption:
         }
 
     def facts(self) -> list[tuple[str, str]]:
-        """Return what there is to show, line by line."""
+        """Return the facts to show, line by line."""
         notes = [("" if place else "notes", note) for place, note in enumerate(self.notes)]
         return [("chosen", printable(str(self.value))), ("of", f"{len(self.options):,} options"), *notes]
 
@@ -116,7 +116,7 @@ def plan_choice(
     values = _read_options(options)
     law = None if mechanism is None else _LAWS[choice(mechanism, "mechanism", tuple(_LAWS))]
     named = read_named(how)
-    scores = [_scored(one, value, score, named, how, catalog) for one, value in zip(options, values, strict=True)]
+    scores = [_scored(option, value, score, named, how, catalog) for option, value in zip(options, values, strict=True)]
     return make_choice(values, scores, spend=spend_of(catalog.budget, how), law=law)
 
 
@@ -130,10 +130,10 @@ def list_options(options: object) -> tuple[Any, ...]:
 
 def _read_options(options: Sequence[Constant]) -> tuple[Value, ...]:
     """Return public options as constants, each once."""
-    literals = [constant(one, "options") for one in options]
-    if not all(one.is_constant for one in literals):
+    literals = [constant(option, "options") for option in options]
+    if not all(literal.is_constant for literal in literals):
         raise BadParameter("options", "a column", _ALLOWED)
-    values = tuple(one.constant for one in literals)
+    values = tuple(literal.constant for literal in literals)
     if len(set(values)) < len(values):
         twice = next(value for place, value in enumerate(values) if value in values[:place])
         raise BadParameter("options", str(twice), f"{_ALLOWED}; this one is in the list twice")
@@ -170,12 +170,12 @@ def _scored(
 
 
 def run_choice(executor: Executor, plan: ChoicePlan, options: Sequence[Any], *, key: str | None) -> ChosenOption:
-    """Return what is chosen by a plan: what the ledger has stored, or else charge, scan and draw."""
+    """Return the choice of a plan: from the ledger, or else charge, scan and draw."""
     executor.check_open()
     verify_choice(plan, executor.schemas)
-    found = executor.find_choice(plan, key)
-    if found is None:
+    chosen = executor.find_choice(plan, key)
+    if chosen is None:
         with executor.turn(plan.digest):
-            found = executor.release_choice(plan, key)
-    receipt, place = found
+            chosen = executor.release_choice(plan, key)
+    receipt, place = chosen
     return ChosenOption(options[place], tuple(options), plan.behind(), 0.95, plan.cost, receipt, plan)

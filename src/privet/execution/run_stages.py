@@ -1,7 +1,7 @@
 """Questions that are charged in several parts, each before it reads: rounds until it is narrow enough, and steps.
 
-In rounds, what was released decides whether to go on, and nothing else does. In steps, values are released first, and
-stand in the question as constants. Sees no data.
+In rounds, released values alone decide whether to continue. In steps, values are released first, and
+stand in the question as constants. Reads no data.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ENDED = "stopped early, because another query used the remaining budget"
 
 
 def run_rounds(executor: Executor, plan: Plan, *, confidence: Number | None, key: str | None) -> Answer:
-    """Return the answer to a plan of rounds: what is stored is free, and further rounds are carried out as needed.
+    """Return the answer to a plan of rounds: stored rounds are free, and further rounds are carried out as needed.
 
     Guarantee: of privacy: each round is charged in full before it reads, so the account's filter covers however
     many there are and whatever decided it; and that is decided by released values, which are post-processing. Of
@@ -44,25 +44,25 @@ def run_rounds(executor: Executor, plan: Plan, *, confidence: Number | None, key
     held: list[tuple[Receipt, Released]] = []
     ended, admitted = "", False
     for index in range(plan.rounds):
-        one = plan.round(index)
+        part = plan.round(index)
         own_key = None if key is None else f"{key}, round {index + 1}"
-        found = executor.stored(one, key=own_key)
-        if found is None:
-            with executor.turn(one.digest):
-                found = executor.stored(one, key=own_key)  # another thread may have released it meanwhile
-                if found is None and not admitted:
+        kept = executor.stored(part, key=own_key)
+        if kept is None:
+            with executor.turn(part.digest):
+                kept = executor.stored(part, key=own_key)  # another thread may have released it meanwhile
+                if kept is None and not admitted:
                     _admit(executor, plan, index)
                     admitted = True
                 executor.pace.report(f"round {index + 1} of at most {plan.rounds}")
                 try:
-                    found = found or executor.release(one, own_key)
+                    kept = kept or executor.release(part, own_key)
                 except BudgetError:
                     if not held:
                         raise
                     ended = _ENDED
-        if found is None:
+        if kept is None:
             break
-        held.append((found.receipt, found.released))
+        held.append((kept.receipt, kept.released))
         answer = _read(held, plan, target)
         if answer.accuracy is not None and answer.accuracy.reached:
             return answer
@@ -92,10 +92,10 @@ def _finished(executor: Executor, made: Made, target: Target) -> Answer | None:
     """Return the answer of rounds that are all stored, up to the one that was narrow enough, or the last."""
     held: list[tuple[Receipt, Released]] = []
     for index, digest in enumerate(made.digests):
-        found = executor.stored(made.plan.round(index), digest)
-        if found is None:
+        kept = executor.stored(made.plan.round(index), digest)
+        if kept is None:
             return None
-        held.append((found.receipt, found.released))
+        held.append((kept.receipt, kept.released))
         answer = _read(held, made.plan, target)
         if len(held) == len(made.digests) or (answer.accuracy is not None and answer.accuracy.reached):
             return answer
@@ -108,11 +108,11 @@ def _admit(executor: Executor, plan: Plan, index: int) -> None:
     A round that was charged and never stored, as where the process ended in between, is not charged again.
     """
     waiting = [plan.round(later) for later in range(index, plan.rounds)]
-    waiting = [one for one in waiting if executor.stored(one) is None]
+    waiting = [part for part in waiting if executor.stored(part) is None]
     if _fits(executor, waiting):
         return
     paid = {entry.digest for entry in executor.ledger.history() if entry.account == executor.account}
-    if _fits(executor, [one for one in waiting if one.digest not in paid]) or not _fits(executor, waiting[:1]):
+    if _fits(executor, [part for part in waiting if part.digest not in paid]) or not _fits(executor, waiting[:1]):
         return  # where not even one fits, its own charge is refused, with the reason
     raise _exceeded(executor, plan, [plan])
 
@@ -160,7 +160,7 @@ Run = Callable[..., Answer]
 
 
 def run_steps(executor: Executor, plan: InSteps, run: Run, *, key: str | None) -> Answer:
-    """Return the answer to a question in steps: each is found in the ledger, or charged, read and drawn by itself.
+    """Return the answer to a question in steps: each is found in the ledger, or charged, read and drawn separately.
 
     Guarantee: each step is a plan that is verified and charged like any other, and sees of those before it what they
     released. Nothing is charged unless all steps fit into what is left, as far as can be told before the first.
@@ -181,11 +181,11 @@ def run_steps(executor: Executor, plan: InSteps, run: Run, *, key: str | None) -
 
 
 def _told(plan: InSteps, done: list[Answer]) -> str:
-    """Return what was released first, and what all of it cost."""
+    """Return the first releases, and the cost of all."""
     *firsts, last = done
     first = ", ".join(
-        f"{one.series[0].name} = {_shown(one.series[0].values[0])} ({_cost(one.plan)}, entry {one.receipt.entry})"
-        for one in firsts
+        f"{step.series[0].name} = {_shown(step.series[0].values[0])} ({_cost(step.plan)}, entry {step.receipt.entry})"
+        for step in firsts
     )
     return (
         f"Asked in {len(done)} steps: {first} came first and stood in the question as a constant, and the question "
@@ -203,7 +203,7 @@ def _shown(value: Any) -> str:
 
 
 def _admit_steps(executor: Executor, plan: InSteps) -> None:
-    """Raise unless all steps fit into the budget; where the first was paid for before, each charge decides by itself.
+    """Raise unless all steps fit into the budget; where the first was paid for before, each charge decides alone.
 
     A first step that was charged and never stored, as where a server has admitted the question and reads it now, or
     where the process ended in between, is not charged again.
@@ -211,7 +211,7 @@ def _admit_steps(executor: Executor, plan: InSteps) -> None:
     if executor.find(plan.steps[0]) is not None or executor.admits(plan.event, plan.steps):
         return
     first = plan.steps[0].digest
-    if any(one.digest == first and one.account == executor.account for one in executor.ledger.history()):
+    if any(entry.digest == first and entry.account == executor.account for entry in executor.ledger.history()):
         return
     if not executor.admits(plan.steps[0].event, plan.steps[:1]):
         return  # where not even one fits, its own charge is refused, with the reason

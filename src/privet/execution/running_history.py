@@ -1,4 +1,4 @@
-"""Running totals of a whole history at one charge: from what a caller names to a plan, and to a release of it."""
+"""Running totals of a whole history at one charge: from names to a plan, and to a release of it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _GROUPS = "a list of columns with declared values, such as ['ward']"
 
 @dataclass(frozen=True, repr=False)
 class RunningPlan(CountedPlan):
-    """Everything about running totals before they are charged: what is measured, the price, and the errors.
+    """Everything about running totals before they are charged: the measurements, the price, and the errors.
 
     Example:
         >>> plan = session.plan_running("visits", by="day", epsilon=1)
@@ -54,7 +54,7 @@ class RunningPlan(CountedPlan):
 
     @property
     def unit(self) -> float:
-        """What a step of the measured numbers is worth."""
+        """The worth of a step of the measured numbers."""
         return float(self.counts.plan.passes[0].scan.sums[0].step)
 
     def to_dict(self) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def plan_running(
 
 
 def run_running(executor: Executor, plan: RunningPlan, *, nonnegative: bool, key: str | None) -> RunningTotals:
-    """Return what a plan of running totals releases: from the ledger, or charged, read and drawn."""
+    """Return the release of a plan of running totals: from the ledger, or charged, read and drawn."""
     kept = run_counts(executor, plan.counts, key)
     held = held_of(plan.counts, kept)
     steps = steps_of(plan.counts.keys[0], plan.counts.names[0])
@@ -100,7 +100,7 @@ def run_running(executor: Executor, plan: RunningPlan, *, nonnegative: bool, key
 
 
 def _query(frame: Frame, by: str | Term, of: str | Term | None, groups: Sequence[str | Term]) -> tuple[Query, str]:
-    """Return the question whose groups are the cells, the steps first, and the name of what is added up."""
+    """Return the question whose groups are the cells, the steps first, and the name of the total."""
     if not is_a(by, (str, Term)):
         raise BadParameter("by", type(by).__name__, _BY)
     if of is not None and not is_a(of, (str, Term)):
@@ -108,7 +108,7 @@ def _query(frame: Frame, by: str | Term, of: str | Term | None, groups: Sequence
     if isinstance(groups, str):
         raise BadParameter("groups", groups, _GROUPS)
     others = listed(groups, "groups", _GROUPS, most=1000)
-    if not all(is_a(one, (str, Term)) for one in others):
+    if not all(is_a(column, (str, Term)) for column in others):
         raise BadParameter("groups", groups, _GROUPS)
     added = count() if of is None else sum_of(of)
     query = frame.group_by(by, *others).agg(**{_TOTAL: added}).query()

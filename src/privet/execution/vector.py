@@ -98,25 +98,25 @@ class VectorState:
         try:
             data = json.loads(text)
             answers = {name: (bool(above), value) for name, (above, value) in data["answers"].items()}
-            pending = {name: (int(one), int(other)) for name, (one, other) in data["pending"].items()}
+            pending = {name: (int(first), int(other)) for name, (first, other) in data["pending"].items()}
             return cls(data["bar"], int(data["left"]), answers, pending)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             pass
         raise LedgerError("the state of a sparse vector is not as Privet writes it: the ledger was damaged or changed")
 
     def answered(self, question: str, outcome: Outcome) -> VectorState:
-        """Return the state after an answer; after the last crossing, without what is secret."""
+        """Return the state after an answer; after the last crossing, without secrets."""
         left = self.left - outcome[0]
         pending = {name: noises for name, noises in self.pending.items() if name != question and left}
         return VectorState(self.bar if left else None, left, {**self.answers, question: outcome}, pending)
 
 
 class OpenedVector:
-    """A sparse vector that was paid for: ask it one question after the other, until it has told of its last crossing.
+    """A sparse vector that was paid for: ask it one question after the other, until it has reported its last crossing.
 
     A question is a count or a bounded sum over private rows. It may be chosen by the answers so far. The same question
     again returns the same answer. Opening the same vector again, also in another process, goes on where it was; only
-    one at a time can ask, and who is overtaken is refused.
+    one at a time can ask, and an overtaken one is refused.
 
     Example:
         >>> opened = session.above(1000, limit=1, epsilon=0.5)
@@ -277,7 +277,7 @@ class OpenedVector:
         return seen, VectorState.read(kept)
 
     def facts(self) -> list[tuple[str, str]]:
-        """Return what there is to show, line by line."""
+        """Return the facts to show, line by line."""
         plan = self.plan
         above = self.plan.limit - self._state.left
         return [
@@ -342,15 +342,15 @@ def plan_vector(
     if not isinstance(name, str) or name:
         given_name(name, "name")
     tables = _tables(catalog, table)
-    found = {one: counted(one, catalog.schemas, bound=how.bound, contribution=how.stated) for one in tables}
-    schemas = [schema for schema, _ in found.values()]
+    moves = {asked: counted(asked, catalog.schemas, bound=how.bound, contribution=how.stated) for asked in tables}
+    schemas = [schema for schema, _ in moves.values()]
     if len({kind_of_unit(schema) for schema in schemas}) > 1:
         raise RequestError(
-            f"the tables {', '.join(sorted(found))} protect different units; pass table= to choose "
+            f"the tables {', '.join(sorted(moves))} protect different units; pass table= to choose "
             f"the one that is asked about"
         )
     first = schemas[0]
-    most = max(moved for _, moved in found.values())
+    most = max(moved for _, moved in moves.values())
     distance = most if sensitivity is None else _held(positive(sensitivity, "sensitivity"), "sensitivity")
     one_way = first.moves == "add-remove" and first.unit.touches == 1
     epsilon, measure = cost_of_spend(spend_of(catalog.budget, how))
@@ -364,7 +364,7 @@ def plan_vector(
         values,
         unit,
         first.neighbors,
-        tuple(sorted(found)),
+        tuple(sorted(moves)),
         account,
         name,
         measure,

@@ -1,6 +1,6 @@
-"""Limits on contributions that an answer chooses for itself, and intervals that cover what a limit takes away.
+"""Limits on contributions that an answer chooses for itself, and intervals that cover the losses to a limit.
 
-Both stand on one paid histogram: the numbers of units by the size of what they contribute, in dyadic bins. The passes
+Both use one paid histogram: the numbers of units by the size of their contributions, in dyadic bins. The passes
 that release it come right before the pass whose limit they choose, or whose losses they count. Reads no data.
 """
 
@@ -39,7 +39,7 @@ COVER_SHARE = Fraction(1, 2)
 """The part of the price for intervals that cover bounding, which chooses a limit as well where that is asked for."""
 
 OPEN = 2**20
-"""Sizes up to this are told apart where no most_rows is declared."""
+"""Sizes up to this are distinguished where no most_rows is declared."""
 
 _INSTEAD = "pass contribution=Contribution(groups=, rows=) instead"
 
@@ -71,24 +71,24 @@ def size_pass(one: Pass, choice: Choice, *, chosen: bool, cells: int) -> Pass:
     return Pass(sized, SizeMeasure(sensitivity, choice.mechanism(sensitivity), people))
 
 
-def _people(one: Pass, cells: int) -> Fraction:
+def _people(pass_: Pass, cells: int) -> Fraction:
     """Return how many people exceed the limit C at which noise and loss add up to the least.
 
     Noise errs by C b on average in each of the cells, where b is its mean absolute value at C = 1 as a part of what one
     row adds at most; a limit that rises by 1 loses one row less of each person above it. So b times the number of cells
     exceed the best: 1/epsilon for one cell and Laplace noise, and sigma sqrt(2/pi) for Gaussian noise.
     """
-    measure = next((each for each in one.measures if each.sum.most), None)
+    measure = next((each for each in pass_.measures if each.sum.most), None)
     if measure is None:
         return Fraction(1)
     noise = measure.mechanism
     mean = noise.width * (1.0 if noise.family == "laplace" else math.sqrt(2 / math.pi))
-    found = mean / (measure.sum.most * 2**measure.shift) * cells
-    return Fraction(max(1, round(1000 * found)), 1000)
+    people = mean / (measure.sum.most * 2**measure.shift) * cells
+    return Fraction(max(1, round(1000 * people)), 1000)
 
 
 def with_limit(one: Pass, limit: int) -> Pass:
-    """Return a pass with a limit of its own on what one unit gives, whose noise grows with it.
+    """Return a pass with a limit of its own on one unit's contributions, whose noise grows with it.
 
     Guarantee: it costs what it cost at the limit of 1. Sensitivities are that many times those at 1: Laplace noise
     keeps its epsilon and its grid, and a discrete law of as many times the steps is dominated by the one that was
@@ -128,18 +128,18 @@ def verify_sizes(plan: Plan) -> None:
     Guarantee: a limit is applied only to the pass whose own sizes chose it, and that pass is charged at the limit of 1.
     """
     for place in plan.size_places:
-        one, after = plan.passes[place], plan.passes[place + 1] if place + 1 < len(plan.passes) else None
-        if after is None or not after.plain or replace(after.scan, sums=()) != replace(one.scan, sizes=None):
+        pass_, after = plan.passes[place], plan.passes[place + 1] if place + 1 < len(plan.passes) else None
+        if after is None or not after.plain or replace(after.scan, sums=()) != replace(pass_.scan, sizes=None):
             raise InvariantError("units are counted by size for the pass that comes after")
         if plan.rounds > 1 or not isinstance(after.measure, SumMeasure) or after.keys is not None:
             raise InvariantError("units are counted by size for sums of public groups, in one round")
-        measure, sizes = one.sizes, one.scan.sizes
+        measure, sizes = pass_.sizes, pass_.scan.sizes
         if measure is None or sizes is None or (measure.people is None) != (sizes.of == "lost"):
             raise InvariantError("a limit is chosen by the norms of units, and a loss counted by what they lose")
         if measure.people is not None:
             if not isinstance(after.scan.bounding, Norm) or after.scan.bounding.limit != 1:
                 raise InvariantError("a pass whose limit is chosen is charged at the limit of 1")
-            for limit in (1, largest_limit(one)):
+            for limit in (1, largest_limit(pass_)):
                 chosen = with_limit(after, limit)
                 chosen.measure.verify(chosen.scan)
     if plan.covers == "bounding":
@@ -198,10 +198,10 @@ def check_covered(plan: Plan, rule: str) -> None:
         )
     readings = {reading.name: reading.aggregate for reading in plan.readings}
     shown = meanings(plan.query)
-    for name, meaning in {**{one: ColumnRef(one) for one in readings}, **shown}.items():
-        used = [readings[one] for one in mentions(meaning) if one in readings]
-        values = any(isinstance(one, CountValues | SumValues) for one in used)
-        if values or any(one.linear is None and not isinstance(one, Mean) for one in used):
+    for name, meaning in {**{column: ColumnRef(column) for column in readings}, **shown}.items():
+        used = [readings[column] for column in mentions(meaning) if column in readings]
+        values = any(isinstance(aggregate, CountValues | SumValues) for aggregate in used)
+        if values or any(aggregate.linear is None and not isinstance(aggregate, Mean) for aggregate in used):
             own = next((column for column, of in shown.items() if name in mentions(of)), name)
             raise Unsupported(
                 f"covers='bounding' is for counts, sums and means, which {own!r} is not; ask for it alone"
@@ -232,13 +232,13 @@ def covering(plan: Plan, covers: Covers | None) -> Plan:
 
 
 def _pays(plan: Plan) -> bool:
-    """Whether the sizes that a plan releases bound what is lost: of rows, in every pass."""
+    """Whether the sizes that a plan releases bound the loss: of rows, in every pass."""
     about = {place + 1 for place in plan.size_places if _tells_loss(plan.passes[place])}
-    return bool(about) and all(place in about for place, one in enumerate(plan.passes) if not one.sizes)
+    return bool(about) and all(place in about for place, pass_ in enumerate(plan.passes) if not pass_.sizes)
 
 
-def _tells_loss(one: Pass) -> bool:
-    scan = one.scan
+def _tells_loss(pass_: Pass) -> bool:
+    scan = pass_.scan
     if scan.sizes is None or scan.schema.most_rows is None or not isinstance(scan.bounding, Norm):
         return False
     return scan.sizes.of == "lost" or scan.bounding.order == 1 or not scan.keys
@@ -261,8 +261,8 @@ def losses(plan: Plan, sums: Sequence[Any], tail: float) -> dict[int, float]:
     return {place + 1: _loss(plan.passes[place], sums[place], tail) for place in plan.size_places}
 
 
-def _loss(one: Pass, released: Sequence[Sequence[int]], tail: float) -> float:
-    measure, most, norm = one.sizes, _most(one.scan), one.scan.bounding
+def _loss(pass_: Pass, released: Sequence[Sequence[int]], tail: float) -> float:
+    measure, most, norm = pass_.sizes, _most(pass_.scan), pass_.scan.bounding
     if measure is None or most is None or not isinstance(norm, Norm):
         raise InvariantError("a loss is bounded up to a declared maximum")
     noisy, law, rounded = released[0], measure.law, 2.0**-norm.shift

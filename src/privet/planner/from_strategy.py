@@ -1,6 +1,6 @@
 """Counting questions that are read from a strategy over the cells of one release, where that errs less than each cell.
 
-Which strategy is measured is decided by public facts: the questions, the kind of noise and what neighbours move.
+The strategy is chosen by public facts: the questions, the kind of noise and the movement between neighbours.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ _UNMEASURED = 8
 
 @dataclass(frozen=True, repr=False)
 class FromStrategy(Several):
-    """A counting question that is read from what a strategy measures: the plan of the release is its only one.
+    """A counting question that is read from a strategy's measurements: the plan of the release is its only one.
 
     The keys of its query are those of the cells, and its steps sum them; where it has several groupings, its query is
-    as it was asked, and `matrix` sums cells. `counted` is the plan that would count each cell by itself: what bounding
-    does to an answer is the same, and so are the kinds of its columns. `alone` is the plan of the question by itself.
+    as it was asked, and `matrix` sums cells. `counted` is the plan that would count each cell separately: the effect of
+    bounding on an answer is the same, and so are the kinds of its columns. `alone` is the plan of the question alone.
     """
 
     counted: Plan | None = None
     matrix: Floats | None = field(default=None, compare=False, repr=False)
-    """Of which cells each number of the answer is the sum."""
+    """The cells of which each number of the answer is the sum."""
     alone: Plan | None = field(default=None, compare=False, repr=False)
 
     @classmethod
@@ -71,7 +71,7 @@ class FromStrategy(Several):
         return replace(self, passes=plans[0].passes, plans=plans)
 
     def verify(self) -> None:
-        """Raise unless every number of the answer can be reconstructed from what is measured, over the same cells."""
+        """Raise unless every number of the answer can be reconstructed from the measurements, over the same cells."""
         cells, measured = self.by_cell.passes[0].scan, self.plans[0].passes[0].scan
         same = (cells.table, cells.where) == (measured.table, measured.where) and len(self.plans) == 1
         keys = [key.expression for key in measured.keys]
@@ -87,14 +87,14 @@ class FromStrategy(Several):
 
     @property
     def by_cell(self) -> Plan:
-        """The plan that would count each cell by itself."""
+        """The plan that would count each cell separately."""
         if self.counted is None:
             raise InvariantError("a question that is read from a strategy has a plan for its cells")
         return self.counted
 
     @property
     def levels(self) -> Levels | None:
-        """The plan of the question by itself, where it has several groupings."""
+        """The plan of the question alone, where it has several groupings."""
         return self.alone if isinstance(self.alone, Levels) else None
 
     @cached_property
@@ -113,11 +113,11 @@ class FromStrategy(Several):
         """Return the plan of each grouping, with the rows of the matrix that it has, and its name."""
         if self.levels is None or self.matrix is None:
             return [("", self)]
-        found: list[tuple[str, Plan]] = []
+        plans: list[tuple[str, Plan]] = []
         for level in range(len(self.levels.plans)):
             rows = [row for row, (place, _) in enumerate(self.groups_of_levels) if place == level]
-            found.append((self.levels.named(level), replace(self, matrix=self.matrix[rows])))
-        return found
+            plans.append((self.levels.named(level), replace(self, matrix=self.matrix[rows])))
+        return plans
 
     @cached_property
     def sums(self) -> CellSums | None:
@@ -140,21 +140,21 @@ class FromStrategy(Several):
         held = noise.strategy.matrix
         matrix = np.asarray(held.toarray() if hasattr(held, "toarray") else held, dtype=np.float64)
         weighted = matrix / np.sqrt(noise.variances)[:, None]
-        found = np.linalg.pinv(weighted) / np.sqrt(noise.variances)[None, :]
-        found[np.abs(found) < 1e-12] = 0.0
-        return np.asarray(found)
+        inverse = np.linalg.pinv(weighted) / np.sqrt(noise.variances)[None, :]
+        inverse[np.abs(inverse) < 1e-12] = 0.0
+        return np.asarray(inverse)
 
     @cached_property
     def laws(self) -> list[Law]:
         """The law of the noise of each measurement, in rows."""
         noise = self.noise
         step = 0.5**noise.exponent
-        found: list[Law] = []
+        laws: list[Law] = []
         for scale, many in noise.noises:
             pure = noise.strategy.measure == "pure"
             law = Law("laplace", float(scale), step) if pure else Law("gaussian", math.sqrt(float(scale)), step)
-            found += [law] * many
-        return found
+            laws += [law] * many
+        return laws
 
     @property
     def noise(self) -> StrategyMeasure:
@@ -162,8 +162,8 @@ class FromStrategy(Several):
         measure = self.plans[0].passes[0].measure
         if not isinstance(measure, MatrixMeasure):
             raise InvariantError("cells are reconstructed from what a strategy measured")
-        found: StrategyMeasure = measure.noise
-        return found
+        noise: StrategyMeasure = measure.noise
+        return noise
 
     @property
     def strategy(self) -> str:
@@ -187,10 +187,10 @@ def best_strategy(
     """
     import numpy as np
 
-    found = _scanned(plan, bounding)
-    if found is None:
+    scanned = _scanned(plan, bounding)
+    if scanned is None:
         return None
-    scan, choice = found
+    scan, choice = scanned
     scale = float(choice.share) ** power
     shares = np.array(weights, dtype=np.float64)
     cell = plan.passes[0].measures[0].standard_deviation ** 2
@@ -210,8 +210,8 @@ def best_strategy(
 
 def errors_of(release: SharedRelease, covariance: CellCovariance) -> list[float]:
     """Return the error of each question of a release, from the covariance of its cells."""
-    several = enumerate(release.matrices)
-    return [release.error(question, covariance.of_rows(rows)) for question, rows in several]
+    numbered = enumerate(release.matrices)
+    return [release.error(question, covariance.of_rows(rows)) for question, rows in numbered]
 
 
 def with_strategy(
@@ -223,16 +223,16 @@ def with_strategy(
 ) -> list[tuple[int, Plan, float]]:
     """Return plans that read the questions of a release from a strategy, and the variances of their noise.
 
-    `plans` are those that read the cells, at the same price; `alone` those of all questions by themselves.
+    `plans` are those that read the cells, at the same price; `alone` those of all questions alone.
 
     Guarantee: the noise is for what one unit adds to all cells together, in L1, which `MatrixMeasure.verify` computes
     anew; the price is that of the one sum which the strategy stands for.
     """
     first = plans[release.places[0]]
-    found = _scanned(first, bounding)
-    if found is None:
+    scanned = _scanned(first, bounding)
+    if scanned is None:
         raise InvariantError("a strategy stands for one sum over cells")
-    scan, choice = found
+    scan, choice = scanned
     made = strategy_measure(scan, strategy, choice)
     asked = replace(first.query, keys=(), aggregates=(), steps=())
     measured = Plan(asked, (Pass(scan, MatrixMeasure(made)),), (), first.spend)
@@ -244,14 +244,14 @@ def with_strategy(
 
 
 def _scanned(plan: Plan, bounding: Bounding) -> tuple[Scan, Choice] | None:
-    """Return the scan of all cells, with what one unit gives bounded in L1, and the noise of one sum over them."""
-    one = plan.passes[0]
-    if len(plan.passes) != 1 or len(one.measures) != 1 or not one.plain:
+    """Return the scan of all cells, with one unit's contributions bounded in L1, and the noise of one sum over them."""
+    pass_ = plan.passes[0]
+    if len(plan.passes) != 1 or len(pass_.measures) != 1 or not pass_.plain:
         return None
-    columns, noise = one.scan.schema.columns, one.measures[0].mechanism
-    keys = tuple(group_key(key.expression, columns) for key in one.scan.keys)
+    columns, noise = pass_.scan.schema.columns, pass_.measures[0].mechanism
+    keys = tuple(group_key(key.expression, columns) for key in pass_.scan.keys)
     price = noise.event.pure() if isinstance(noise, Laplace) else noise.event.rho()
-    return replace(one.scan, keys=keys, cells=None, bounding=bounding), Choice(noise.family, Fraction(price))
+    return replace(pass_.scan, keys=keys, cells=None, bounding=bounding), Choice(noise.family, Fraction(price))
 
 
 def _strategies(release: SharedRelease, noise: Noise, weights: Sequence[int]) -> Iterator[MatrixStrategy]:
@@ -319,10 +319,10 @@ def _weighted_groupings(release: SharedRelease, noise: Noise, weights: Sequence[
 
     start = np.zeros(len(tables))
     ends = optimize.Bounds(-_WEIGHT_BITS / 2 * math.log(2), _WEIGHT_BITS / 2 * math.log(2))
-    found = optimize.minimize(loss, start, jac=True, method="L-BFGS-B", bounds=ends)
-    raw = np.exp(found.x - found.x.max())
-    least = [significant(max(1, round(float(one) * 2**_WEIGHT_BITS)), 4) for one in raw]
-    kept = [place for place, one in enumerate(least) if one > _UNMEASURED or place == 0]
+    optimum = optimize.minimize(loss, start, jac=True, method="L-BFGS-B", bounds=ends)
+    raw = np.exp(optimum.x - optimum.x.max())
+    least = [significant(max(1, round(float(weight) * 2**_WEIGHT_BITS)), 4) for weight in raw]
+    kept = [place for place, weight in enumerate(least) if weight > _UNMEASURED or place == 0]
     common = math.gcd(*(least[place] for place in kept))
     rows = np.concatenate([tables[place] for place in kept]).astype(np.int64)
     precise = [least[place] // common for place in kept for _ in range(len(tables[place]))]
@@ -338,7 +338,7 @@ def _groupings(release: SharedRelease, weights: Sequence[int]) -> tuple[list[Flo
 
     cells = release.matrices[0].shape[1]
     wanted = np.zeros((cells, cells))
-    found: dict[bytes, Floats] = {}
+    groupings: dict[bytes, Floats] = {}
     for matrix, levels, weight in zip(release.matrices, release.levels, weights, strict=True):
         first = 0
         for size in levels:
@@ -346,5 +346,5 @@ def _groupings(release: SharedRelease, weights: Sequence[int]) -> tuple[list[Flo
             first += size
             wanted += weight / size * (rows.T @ rows)
             if (rows.sum(axis=1) > 1).any():
-                found.setdefault(rows.tobytes(), rows)
-    return [np.eye(cells), *(found[key] for key in sorted(found))], wanted
+                groupings.setdefault(rows.tobytes(), rows)
+    return [np.eye(cells), *(groupings[key] for key in sorted(groupings))], wanted

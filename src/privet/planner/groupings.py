@@ -1,6 +1,6 @@
 """Several groupings of one question: a plan for each level, and which levels are made to agree with each other.
 
-Each level is a release with a norm of its own. What one person gives is bounded anew for each of them.
+Each level is a release with a norm of its own. One person's contributions are bounded anew for each.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Several(Plan):
     @classmethod
     def of(cls, query: Query, plans: tuple[Plan, ...], spend: Spend) -> Self:
         """Return the plan of a question from those of its releases."""
-        passes = tuple(one for plan in plans for one in plan.passes)
+        passes = tuple(pass_ for plan in plans for pass_ in plan.passes)
         return cls(query, passes, plans[0].readings, spend, plans=plans)
 
     @cached_property
@@ -52,7 +52,7 @@ class Several(Plan):
 
     @cached_property
     def event(self) -> Composed:
-        """What the answer costs: the events of the very mechanisms that will draw."""
+        """The cost of the answer: the events of the mechanisms that will draw."""
         return self.batch.event
 
     @cached_property
@@ -62,7 +62,7 @@ class Several(Plan):
 
     @cached_property
     def price(self) -> Mapping[str, float]:
-        """What the answer costs by itself."""
+        """The cost of the answer alone."""
         return self.batch.cost()
 
     def again(self, plans: tuple[Plan, ...]) -> Self:
@@ -74,7 +74,7 @@ class Several(Plan):
         return [("", self)]
 
     def named(self, level: int) -> str:
-        """Return what one of the releases is called."""
+        """Return the name of one of the releases."""
         return f"({level + 1})"
 
     def words(self) -> list[str]:
@@ -99,7 +99,7 @@ class Several(Plan):
 
 @dataclass(frozen=True, repr=False)
 class Combined(Several):
-    """A question over what several questions release: the plan of its own, then those of the others, in their order.
+    """A question over the releases of several questions: the plan of its own, then those of the others, in their order.
 
     Rows that two of them are about are released once, with all that is asked of them.
     """
@@ -135,8 +135,8 @@ class Levels(Several):
         for place in public:
             for key in self.plans[place].groups:
                 values.setdefault(key.expression, set()).add(key)
-        whole = all(one.scan.cells is None for place in public for one in self.plans[place].passes)
-        return public if whole and all(len(one) == 1 for one in values.values()) else ()
+        whole = all(pass_.scan.cells is None for place in public for pass_ in self.plans[place].passes)
+        return public if whole and all(len(keys) == 1 for keys in values.values()) else ()
 
     @property
     def leaves_out(self) -> bool:
@@ -154,24 +154,24 @@ class Levels(Several):
     def words(self) -> list[str]:
         """Return how the levels share the cost, and which agree."""
         names = [self.named(level) for level in range(len(self.plans))]
-        told = [
+        lines = [
             f"Groups at {len(names)} levels: {', '.join(names)}. Each is released by itself, with what one person "
             f"contributes bounded anew; the cost is divided equally over the sums of all levels, whatever the data are."
         ]
         if self.reconciled:
             agree = ", ".join(names[level] for level in self.reconciled)
-            told.append(
+            lines.append(
                 f"Counts of rows, sums and means at {agree} are then made to agree, by weighted least squares on the "
                 f"released numbers: totals are the sums of their parts, and all of them become more accurate."
             )
         if self.leaves_out:
-            told.append("A total is over the rows that its parts have a group for: undeclared values are in none.")
+            lines.append("A total is over the rows that its parts have a group for: undeclared values are in none.")
         if self.discovers:
             apart = ", ".join(name for name, plan in zip(names, self.plans, strict=True) if plan.discovers)
-            told.append(
+            lines.append(
                 f"The groups at {apart} are found in the data, and rare ones left out, so these need not add up."
             )
-        return told
+        return lines
 
     def facts(self) -> dict[str, Any]:
         """Return everything public about the plan as plain data."""
@@ -186,30 +186,30 @@ def levels_of(query: Query, tables: Mapping[str, Schema]) -> tuple[Query, ...]:
     Where the number of rows is public, totals over all are that number.
     """
     if query.others:
-        return tuple(replace(one, steps=()) for one in (query, *query.others))
+        return tuple(replace(part, steps=()) for part in (query, *query.others))
     if not query.levels:
         return (query,)
     schema = schema_of(query.table, tables)
     held = [None if known_rows(schema) else has_group(key.expression, schema.columns) for key in query.keys]
     plain = replace(query, steps=(), levels=(), groupings=())
-    found = []
+    queries = []
     for level in query.levels:
-        over = [one for place, one in enumerate(held) if place not in level]
+        over = [condition for place, condition in enumerate(held) if place not in level]
         keys = tuple(query.keys[place] for place in level)
-        found.append(replace(plain, keys=keys, where=conjunction(query.where, *over)))
-    return tuple(found)
+        queries.append(replace(plain, keys=keys, where=conjunction(query.where, *over)))
+    return tuple(queries)
 
 
 def levels_in(plan: Plan) -> list[tuple[str, Plan]]:
     """Return each level by its name, with a plan that reads the whole question at that level, for widths.
 
-    Of a question on several releases, each of these by its number, with a plan that reads what it releases.
+    Of a question on several releases, each of these by its number, with a plan that reads its numbers.
     """
     if isinstance(plan, Combined):
-        return [(plan.named(place), one) for place, one in enumerate(plan.plans)]
+        return [(plan.named(place), part) for place, part in enumerate(plan.plans)]
     if not isinstance(plan, Levels):
         return plan.by_level() if isinstance(plan, Several) else [("", plan)]
-    return [(plan.named(level), replace(one, query=plan.query)) for level, one in enumerate(plan.plans)]
+    return [(plan.named(level), replace(part, query=plan.query)) for level, part in enumerate(plan.plans)]
 
 
 def parts_of(plan: Plan) -> tuple[Plan, ...]:
@@ -220,16 +220,16 @@ def parts_of(plan: Plan) -> tuple[Plan, ...]:
 def additive(reading: Reading, plan: Plan) -> bool:
     """Whether totals of an aggregate are made of the parts' sums: counts of rows, sums and means are.
 
-    People and different values may be in several parts. Quantiles and spreads are answered for each level by itself.
+    People and different values may be in several parts. Quantiles and spreads are answered for each level separately.
     """
     return reading.aggregate.additive
 
 
 def shared_sums(plan: Plan) -> dict[str, Place]:
-    """Return the sums of a level that are made to agree with those of other levels: what they are, and where."""
-    found: dict[str, Place] = {}
+    """Return the sums of a level that are made to agree with those of other levels: each with its place."""
+    shared: dict[str, Place] = {}
     for reading in plan.readings:
         for total, place in zip(reading.aggregate.sums(), reading.places, strict=False):
             if additive(reading, plan):
-                found[canonical(total)] = place
-    return found
+                shared[canonical(total)] = place
+    return shared

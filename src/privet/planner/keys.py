@@ -163,7 +163,7 @@ def _starts(expression: Expression, facts: Typed) -> list[Key] | None:
 # Both are compared by how many people a key needs, and the other is never run.
 
 
-_FEW = 1000
+_MOST_ROOTS = 1000
 """This many square roots are added up one by one; more, as an integral."""
 
 
@@ -183,17 +183,17 @@ def discovered(scan: Scan, choice: Choice, *, most: int, delta: Fraction) -> tup
 
 
 def people_needed(rule: KeyRelease | KeyRule, most: int) -> float:
-    """Return about how many people make a key as likely shown as not, on average over how many keys they hold.
+    """Return about how many people make a key as likely shown as not, on average over how many keys they have.
 
     People with k keys each need T k under a Laplace threshold T, T sqrt(k) under a Gaussian one, and the same number
-    whatever k is under the optimal rule. How many keys people hold is not known: as many hold 1 as hold 2, ..., `most`.
+    whatever k is under the optimal rule. How many keys people have is not known: as many have 1 as have 2, ..., `most`.
     """
     if isinstance(rule, KeyRule):
         return half_way(rule.mechanism.key_epsilon, rule.mechanism.key_delta)
     alone = float(Fraction(rule.threshold, 2**rule.shift))
     if rule.mechanism.family == "laplace":
         return alone * (most + 1) / 2
-    roots = sum(map(math.sqrt, range(1, most + 1))) if most <= _FEW else 2 / 3 * (most + 0.5) ** 1.5
+    roots = sum(map(math.sqrt, range(1, most + 1))) if most <= _MOST_ROOTS else 2 / 3 * (most + 0.5) ** 1.5
     return alone * roots / most
 
 
@@ -239,14 +239,14 @@ def _rule(scan: Scan, epsilon: Fraction, most: int, delta: Fraction) -> KeyRule 
 
 # An extra group for everything whose key is not shown: values are found first, and then all rows are grouped anew.
 #
-# Both readings are charged together, before the first: what the second costs does not depend on what the first finds.
+# Both readings are charged together, before the first: the second's cost does not depend on the values found.
 
 
 _LONGEST = 100
 
 
 def with_other(keys: tuple[GroupKey, ...], query: Query, schema: Schema) -> tuple[GroupKey, ...]:
-    """Return the keys of a query, the one that is not public with the name of the group for what is not found.
+    """Return the keys of a query, the one that is not public with the name of the group for values not found.
 
     Guarantee: decided by declared facts and by what is asked.
     """
@@ -269,7 +269,7 @@ def with_other(keys: tuple[GroupKey, ...], query: Query, schema: Schema) -> tupl
             f"{shown} is of kind {kind}, which cannot hold {label!r}; group by CAST({shown} AS VARCHAR), or declare "
             f"its bounds"
         )
-    return tuple(replace(one, other=label) if one is key else one for one in keys)
+    return tuple(replace(each, other=label) if each is key else each for each in keys)
 
 
 def _writable(label: str) -> bool:
@@ -288,15 +288,15 @@ def with_found(scan: Scan, found: Sequence[Key]) -> Scan:
     )
 
 
-def _mapped(key: GroupKey, label: str, found: Sequence[Key]) -> GroupKey:
-    kept = [value for value in found if value is not None and value != label]
+def _mapped(key: GroupKey, label: str, values: Sequence[Key]) -> GroupKey:
+    kept = [value for value in values if value is not None and value != label]
     rest: Expression = Literal(label)
-    if None in found:
+    if None in values:
         rest = Call("case", (Call("is_null", (key.expression,)), Literal(None), rest))
     if kept:
         among = call("in", key.expression, *(Literal(value) for value in kept))
         rest = Call("case", (among, key.expression, rest))
-    nulls: tuple[Key, ...] = (None,) if None in found else ()
+    nulls: tuple[Key, ...] = (None,) if None in values else ()
     return GroupKey(rest, (*kept, *nulls, label), bool(nulls))
 
 
@@ -306,12 +306,12 @@ def _mapped(key: GroupKey, label: str, found: Sequence[Key]) -> GroupKey:
 Family = typing.Literal["laplace", "gaussian"]
 
 _ROOM = Fraction(1, 2**20)
-"""Held back of epsilon and delta for rounding, beside the blur of each Gaussian on its grid."""
+"""Reserved from epsilon and delta for rounding, beside the blur of each Gaussian on its grid."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A family of noise and what it leaves for each measure: epsilon for Laplace, rho for Gaussian."""
+    """A family of noise and its share for each measure: epsilon for Laplace, rho for Gaussian."""
 
     family: Family
     share: Fraction
@@ -336,16 +336,16 @@ def choices(spend: Spend, measures: int) -> list[Choice]:
     to epsilon and a factor e**blur to delta, and mu leaves a margin for them.
     Cites: [DR14, Thm 3.16], [BS16, Lemma 1.7], [DRS22, composition], [BW18, Thm 8].
     """
-    found = []
+    options = []
     if spend.rho is not None:
-        found.append(Choice("gaussian", spend.rho / measures))
+        options.append(Choice("gaussian", spend.rho / measures))
     if spend.epsilon is not None:
-        found.append(Choice("laplace", spend.epsilon / measures))
+        options.append(Choice("laplace", spend.epsilon / measures))
         blur = measures * Gaussian(sensitivity=1, rho=1).blur
         left = spend.epsilon * (1 - _ROOM) - 2 * blur
         if spend.delta and left > 0:
             mu = gaussian_mu(left, spend.delta * (1 - _ROOM - 2 * blur))
-            found.append(Choice("gaussian", Fraction(mu) ** 2 / (2 * measures)))
-    if not found:
+            options.append(Choice("gaussian", Fraction(mu) ** 2 / (2 * measures)))
+    if not options:
         raise RequestError("state what the answer may cost: epsilon= or rho=")
-    return found
+    return options

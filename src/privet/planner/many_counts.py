@@ -42,7 +42,7 @@ Design = Callable[[tuple[int, ...], "Noise"], "Strategy"]
 
 @dataclass(frozen=True, repr=False)
 class CountsPlan:
-    """A plan for many counts: the one that is charged, where each key is among its cells, and what is known of them."""
+    """A plan for many counts: the one that is charged, where each key is among its cells, and their known total."""
 
     plan: Plan
     names: tuple[str, ...]
@@ -56,11 +56,11 @@ class CountsPlan:
     @property
     def measure(self) -> StrategyMeasure:
         """The strategy and its noise."""
-        one = self.plan.passes[0].measure
-        if not isinstance(one, MatrixMeasure):
+        measure = self.plan.passes[0].measure
+        if not isinstance(measure, MatrixMeasure):
             raise InvariantError("many counts are measured by a strategy")
-        found: StrategyMeasure = one.noise
-        return found
+        noise: StrategyMeasure = measure.noise
+        return noise
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -82,8 +82,8 @@ def plan_counts(
 ) -> CountsPlan:
     """Return the plan with the least error for a workload over the cells of a query's keys.
 
-    `design` chooses a strategy, for each noise that the spend allows; the workload says which of them errs least.
-    Without `nulls`, rows in which a key is NULL are in no cell. Rows are counted, or summed as `total` says.
+    `design` chooses a strategy, for each noise that the spend allows; the workload decides which of them errs least.
+    Without `nulls`, rows in which a key is NULL are in no cell. Rows are counted, or summed by `total`.
     """
     schema = private_schema(query.table, tables)
     refuse_chosen(query.table, tables, contribution, "for many counts at once")
@@ -96,11 +96,11 @@ def plan_counts(
     sizes = tuple(len(key.values or ()) for key in keys)
     wanted = workload(sizes)
     measures = [strategy_measure(scan, design(sizes, _noise(choice)), choice) for choice in choices(spend, 1)]
-    best = min(measures, key=lambda one: wanted.rmse(one.covariance))
+    best = min(measures, key=lambda measure: wanted.rmse(measure.covariance))
     asked = replace(query, keys=(), aggregates=(), steps=(), levels=(), groupings=())
     plan = Plan(asked, (Pass(scan, MatrixMeasure(best)),), (), spend)
-    order = [keys.index(next(key for key in keys if key.expression == one.expression)) for one in query.keys]
-    names = tuple(one.name for one in query.keys)
+    order = [keys.index(next(key for key in keys if key.expression == own.expression)) for own in query.keys]
+    names = tuple(key.name for key in query.keys)
     known = known_total(query, schema) if nulls and total is None else None
     return CountsPlan(plan, names, tuple(keys[axis] for axis in order), tuple(order), known)
 
@@ -214,7 +214,7 @@ def _too_many(many: int, what: str) -> RequestError:
 
 
 Ordered = Literal["ranges", "prefixes"]
-"""What is asked along a column whose values have an order."""
+"""The questions along a column whose values have an order."""
 
 
 @lru_cache(maxsize=32)
@@ -253,7 +253,7 @@ def marginal_workload(
 def marginal_design(
     subsets: tuple[tuple[int, ...], ...], weights: tuple[float, ...], factors: Mapping[int, Workload]
 ) -> Design:
-    """Return what chooses a strategy for marginals: residuals for Gaussian noise, and for Laplace noise the best of
+    """Return the choice of a strategy for marginals: residuals for Gaussian noise, and for Laplace noise the best of
     weighted marginals and of single cells, whose products are optimised.
 
     Where ranges are asked for along a column, a product of the best strategy of each column is tried beside residuals:
@@ -269,16 +269,16 @@ def marginal_design(
             residuals: Strategy = with_short_weights(plan_residuals(asked))
             if not factors or asked.cells > MOST_MEASURED:
                 return residuals
-            one = _best_product(sizes, subsets, factors)
-            return min(residuals, one, key=lambda found: found.rmse(asked))
+            product = _best_product(sizes, subsets, factors)
+            return min(residuals, product, key=lambda strategy: strategy.rmse(asked))
         if asked.cells > MOST_MEASURED:
             weighted: Strategy = with_short_weights(plan_marginals(asked, measure=noise))
             return weighted
         best = optimize(asked, measure=noise, effort="low").strategy
         if factors and isinstance(best, ProductStrategy):
             return ProductStrategy(tuple(map(_with_short_weights_of_levels, best.factors)))
-        found: Strategy = with_short_weights(best) if isinstance(best, MarginalStrategy) else best
-        return found
+        strategy: Strategy = with_short_weights(best) if isinstance(best, MarginalStrategy) else best
+        return strategy
 
     return design
 
@@ -296,15 +296,15 @@ def _best_product(
     from privet.strategy import MatrixStrategy, ProductStrategy, identity_strategy
 
     used = {axis for axes in subsets for axis in axes}
-    found: list[MatrixStrategy] = []
+    parts: list[MatrixStrategy] = []
     for axis, size in enumerate(sizes):
         if axis not in used:
-            found.append(MatrixStrategy("total", "gaussian", [[1] * size], [1]))
+            parts.append(MatrixStrategy("total", "gaussian", [[1] * size], [1]))
         elif axis in factors:
-            found.append(_best_along(factors[axis]))
+            parts.append(_best_along(factors[axis]))
         else:
-            found.append(identity_strategy(size, measure="gaussian"))
-    return ProductStrategy(tuple(found))
+            parts.append(identity_strategy(size, measure="gaussian"))
+    return ProductStrategy(tuple(parts))
 
 
 _MOST_BESIDE = 256

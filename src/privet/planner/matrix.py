@@ -1,7 +1,7 @@
 """Noisy measurements of a strategy over the cells of a scan: the one kind of measure whose sums share their noise.
 
-What a release costs is computed from the very matrix that is applied and the very scales that are drawn. Everything
-here but `draw` sees public facts and released numbers only. The mathematics is in `privet.strategy`.
+The cost of a release is computed from the matrix that is applied and the scales that are drawn. Everything here but
+`draw` uses public facts and released numbers only. The mathematics is in `privet.strategy`.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 _MATRIX = form_of("Matrix", "strategy", "noise", "scale", "neighbors", "contribution", "shift", "places", "reconstruct")
 
 RECONSTRUCTION = "least squares"
-"""How answers are made of what is measured, which digests cover: a name that never changes its meaning."""
+"""How answers are computed from measurements, which digests cover: a name that never changes its meaning."""
 
 
 _INSIDE = ("factors", "parts", "bases")
 """Where strategies have others inside."""
 
 
-def _written(one: MatrixMeasure) -> tuple[Form, Sequence[object]]:
-    """Return a measure as its digest has it: the digest of its matrix and weights, and what decides every scale."""
-    noise = one.noise
+def _written(measure: MatrixMeasure) -> tuple[Form, Sequence[object]]:
+    """Return a measure as its digest has it: the digest of its matrix and weights, and the facts behind every scale."""
+    noise = measure.noise
     facts = (noise.strategy.digest, noise.strategy.measure, noise.scale, noise.neighbors, noise.contribution)
     return _MATRIX, (*facts, noise.shift, noise.exponent, RECONSTRUCTION)
 
@@ -46,7 +46,7 @@ def _written(one: MatrixMeasure) -> tuple[Form, Sequence[object]]:
 @wired_by(_written, _MATRIX)
 @dataclass(frozen=True)
 class MatrixMeasure:
-    """Noisy sums of counts over all cells of a scan, as an integer matrix says, with a noise scale for each row.
+    """Noisy sums of counts over all cells of a scan, by an integer matrix, with a noise scale for each row.
 
     Cells are those of the scan's public keys, the last key running fastest. Nothing is known of a row whose keys are
     not declared: it is dropped before its unit is weighted. `noise` is a `privet.strategy.StrategyMeasure`.
@@ -64,13 +64,13 @@ class MatrixMeasure:
 
     @property
     def strategy(self) -> Strategy:
-        """What is measured."""
-        found: Strategy = self.noise.strategy
-        return found
+        """The strategy that is measured."""
+        strategy: Strategy = self.noise.strategy
+        return strategy
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """What the noise costs: one event for all rows of the matrix, derived from it and from their scales."""
+        """The cost of the noise: one event for all rows of the matrix, derived from it and from their scales."""
         return (self.noise.event,)
 
     def columns(self, scan: Scan) -> int:
@@ -78,7 +78,7 @@ class MatrixMeasure:
         return 1
 
     def with_noise(self, measures: tuple[Measure, ...]) -> MatrixMeasure:
-        """Return the same: it has no noisy sums by themselves."""
+        """Return the same: it has no separate noisy sums."""
         return self
 
     def draw(self, opened: OpenedSums, scan: Scan, cells: tuple[Cell, ...]) -> Columns:
@@ -92,18 +92,18 @@ class MatrixMeasure:
         from privet.strategy.residuals import MarginalStrategy, ResidualStrategy, SparseCounts
 
         places = [{value: place for place, value in enumerate(key.values or ())} for key in scan.keys]
-        found = {
+        counted = {
             tuple(each[value] for each, value in zip(places, cell, strict=True)): sums[0]
             for cell, sums in opened.groups.items()
             if all(value in each for each, value in zip(places, cell, strict=True))
         }
         counts: Any
         if isinstance(self.strategy, (MarginalStrategy, ResidualStrategy)):
-            where = np.array(list(found), dtype=np.int64).reshape(len(found), len(places))
-            counts = SparseCounts(where, list(found.values()))
+            where = np.array(list(counted), dtype=np.int64).reshape(len(counted), len(places))
+            counts = SparseCounts(where, list(counted.values()))
         else:
             counts = [0] * self.strategy.cells
-            for cell, count in found.items():
+            for cell, count in counted.items():
                 at = 0
                 for each, place in zip(places, cell, strict=True):
                     at = at * len(each) + place
@@ -111,11 +111,11 @@ class MatrixMeasure:
         return (tuple(self.noise.draw_integers(counts)),)
 
     def read(self, released: Columns, scan: Scan) -> list[Floats]:
-        """Return what was released, in rows, or in the unit of what is summed."""
+        """Return the release, in rows, or in the unit of the sum."""
         return [self.noise.worth(numbers) * float(scan.sums[0].step) for numbers in released]
 
     def verify(self, scan: Scan) -> None:
-        """Raise unless the noise is for what one unit can move in this scan, computed anew from matrix and scales.
+        """Raise unless the noise is for the movement of one unit in this scan, computed anew from matrix and scales.
 
         Guarantee: a unit adds at most `contribution` rows to all cells, in L1, whatever the noise; neighbours are
         compared as the scan's units move; the cells are those of public keys, and there are as many as columns.
@@ -163,7 +163,7 @@ class MatrixMeasure:
         return float((spread / most).min()), float((spread / least).max())
 
     def facts(self, scan: Scan) -> list[dict[str, Any]]:
-        """Return what is released, as plain data."""
+        """Return the releases as plain data."""
         from privet.strategy.reconstruction import half_widths
 
         unit = float(scan.sums[0].step)
@@ -187,33 +187,33 @@ class MatrixMeasure:
         ]
 
     def lines(self, scan: Scan) -> list[str]:
-        """Return what is released, in plain words."""
+        """Return the releases in plain words."""
         import numpy as np
 
-        (told,) = self.facts(scan)
-        spread = shown_amount(told["standard_deviation"])
-        least = shown_amount(told["least_standard_deviation"])
+        (fact,) = self.facts(scan)
+        spread = shown_amount(fact["standard_deviation"])
+        least = shown_amount(fact["least_standard_deviation"])
         between = spread if least == spread else f"{least} to {spread}"
         if np.max(_ends_of_entries(self.strategy)[1]) > 1:
             between += " on sums in which a row counts up to once"
         moves = {"add-remove": "comes or goes", "change-one": "changes"}[self.noise.neighbors]
         return [
-            f"Measures {told['sum']}, by the strategy {told['strategy']!r}, with {told['noise']} noise of "
+            f"Measures {fact['sum']}, by the strategy {fact['strategy']!r}, with {fact['noise']} noise of "
             f"standard deviation {between}: one release, whose price follows from the matrix and from what a unit "
-            f"that {moves} adds to all cells together, at most {shown_amount(told['sensitivity'])}.",
+            f"that {moves} adds to all cells together, at most {shown_amount(fact['sensitivity'])}.",
             "Rows whose values are not declared are in no cell: they are dropped first, before anyone is scaled down.",
         ]
 
     def later_lines(self, scan: Scan) -> list[str]:
-        """Return what is made of it, in plain words."""
+        """Return the post-processing in plain words."""
         return ["Every answer is reconstructed from these measurements by least squares, with an error of its own."]
 
     def rows(self, scan: Scan) -> list[tuple[str, ...]]:
-        """Return what is released, as a row of a table."""
-        (told,) = self.facts(scan)
-        noise = f"{told['noise']}, standard deviation up to {shown_amount(told['standard_deviation'])}"
-        moved = f"{shown_amount(told['sensitivity'])} (L1)"
-        return [(str(told["sum"]), noise, moved, "", f"±{shown_error(told['half_width_95'])}")]
+        """Return the releases as a row of a table."""
+        (fact,) = self.facts(scan)
+        noise = f"{fact['noise']}, standard deviation up to {shown_amount(fact['standard_deviation'])}"
+        moved = f"{shown_amount(fact['sensitivity'])} (L1)"
+        return [(str(fact["sum"]), noise, moved, "", f"±{shown_error(fact['half_width_95'])}")]
 
     def width(self, scan: Scan, column: int) -> str:
         """Return in words how far off a column is."""
@@ -239,13 +239,13 @@ def _largest_entries(strategy: Any) -> Any:
     import numpy as np
 
     if hasattr(strategy, "factors"):
-        found = np.ones(1)
+        entries = np.ones(1)
         for factor in strategy.factors:
-            found = np.outer(found, np.broadcast_to(_largest_entries(factor), factor.rows)).ravel()
-        return found
+            entries = np.outer(entries, np.broadcast_to(_largest_entries(factor), factor.rows)).ravel()
+        return entries
     if hasattr(strategy, "parts"):
-        several = [np.broadcast_to(_largest_entries(part), part.rows) for part in strategy.parts]
-        return np.concatenate(several)
+        largest_in = [np.broadcast_to(_largest_entries(part), part.rows) for part in strategy.parts]
+        return np.concatenate(largest_in)
     if not hasattr(strategy, "matrix"):
         return 1.0
     largest = abs(strategy.matrix).max(axis=1)
@@ -262,7 +262,7 @@ def _plain(scan: Scan) -> bool:
 
 
 def _summed_in_words(scan: Scan) -> str:
-    """Return what is summed; nothing for counts."""
+    """Return the summed expression; nothing for counts."""
     expression = scan.sums[0].expression
     return "" if expression is None else plain_text_of(expression)
 
@@ -272,7 +272,7 @@ def _cells_in_words(scan: Scan) -> str:
 
 
 def _check_kinds(noise: object) -> None:
-    """Refuse what is not of our own classes: an overridden norm would be believed."""
+    """Refuse classes other than our own: an overridden norm would be trusted."""
     from privet.strategy import StrategyMeasure
 
     if type(noise) is not StrategyMeasure or not _known(noise.strategy):
@@ -306,8 +306,8 @@ def _made_again(noise: StrategyMeasure) -> StrategyMeasure:
     made: Any = object.__new__(StrategyMeasure)
     held = {name: getattr(noise, name) for name in ("neighbors", "contribution", "scale", "shift")}
     set_fields(made, strategy=_copied(noise.strategy), **held)
-    found: StrategyMeasure = made
-    return found
+    again: StrategyMeasure = made
+    return again
 
 
 def _copied(strategy: Any) -> Any:

@@ -46,7 +46,7 @@ and the number of rows where no constant measures it."""
 
 @dataclass(frozen=True)
 class Variable:
-    """A column of a regression: what it is called, what it is of the table, and whether its values are categories."""
+    """A column of a regression: its name, its expression over the table, and whether its values are categories."""
 
     name: str
     expression: Expression
@@ -73,7 +73,7 @@ class Factor:
 
     @property
     def label(self) -> str:
-        """What it is called in a table."""
+        """Its name in a table."""
         if self.parts:
             return ":".join(name if level is None else f"{name}={level}" for name, level in self.parts)
         if self.kind == "constant":
@@ -91,7 +91,7 @@ class RowLimit:
 
 @dataclass(frozen=True, repr=False)
 class MomentPlan:
-    """A plan for sums of products: the one that is charged, and what each factor is."""
+    """A plan for sums of products: the one that is charged, and its factors."""
 
     plan: Plan
     factors: tuple[Factor, ...]
@@ -103,19 +103,19 @@ class MomentPlan:
     @property
     def measure(self) -> MomentMeasure:
         """The noise."""
-        found = self.plan.passes[0].measure
-        if not isinstance(found, MomentMeasure):
+        measure = self.plan.passes[0].measure
+        if not isinstance(measure, MomentMeasure):
             raise InvariantError("products are measured together")
-        return found
+        return measure
 
     @property
     def scan(self) -> Scan:
-        """What is read."""
+        """The scan that is read."""
         return self.plan.passes[0].scan
 
     def worth(self) -> tuple[Fraction, ...]:
-        """Return what one integer of each factor is worth, where the factor lies between -1 and 1."""
-        return tuple(Fraction(1, one.most) for one in self.scan.sums)
+        """Return the worth of one integer of each factor, where the factor lies between -1 and 1."""
+        return tuple(Fraction(1, factor.most) for factor in self.scan.sums)
 
 
 def plan_moments(
@@ -140,11 +140,11 @@ def plan_moments(
     if constant:
         made.add_ones("constant")
     kept_all = constant
-    for one in features:
-        if one.levels is None:
-            made.add_number(one)
+    for feature in features:
+        if feature.levels is None:
+            made.add_number(feature)
         else:
-            made.add_levels(one, one.levels[1:] if kept_all else one.levels)
+            made.add_levels(feature, feature.levels[1:] if kept_all else feature.levels)
             kept_all = True
     over = len(made.factors)
     place = over
@@ -163,7 +163,7 @@ def plan_moments(
         raise RequestError(f"this needs {len(pairs):,} sums of products, and one release has at most {MOST_PRODUCTS:,}")
     scan = replace(scan, products=Products(pairs, None if norm is None else _row_norm(norm, over)))
     measures = [_measured(scan, made.factors, over, choice) for choice in choices(spend, 1)]
-    best = min(measures, key=lambda one: _error(scan, one))
+    best = min(measures, key=lambda measure: _error(scan, measure))
     asked = replace(query, keys=(), aggregates=(), steps=(), levels=(), groupings=())
     plan = Plan(asked, (Pass(scan, best),), (), spend)
     each = 1 if schema.unit.rowwise else getattr(bounding, "limit", 1)
@@ -182,22 +182,24 @@ class _Factors:
 
     @property
     def full(self) -> int:
-        """What stands for 1 where a row has a constant or a level."""
+        """The integer that stands for 1 where a row has a constant or a level."""
         return STEPS if self.one_grid else 1
 
     def add_ones(self, kind: Literal["constant", "count"]) -> None:
         self.factors.append(Factor("", kind=kind))
         self.sums.append(Sum(None, self.full, self.full))
 
-    def add_levels(self, one: Variable, levels: Sequence[Key]) -> None:
+    def add_levels(self, variable: Variable, levels: Sequence[Key]) -> None:
         for level in levels:
-            self.factors.append(Factor(one.name, level, "level"))
-            self.sums.append(Sum(None, self.full, self.full, where=Call("equal", (one.expression, Constant(level)))))
-        listed = tuple(Constant(level) for level in one.levels or ())
-        self.conditions.append(call("in", one.expression, *listed))
+            self.factors.append(Factor(variable.name, level, "level"))
+            self.sums.append(
+                Sum(None, self.full, self.full, where=Call("equal", (variable.expression, Constant(level))))
+            )
+        listed = tuple(Constant(level) for level in variable.levels or ())
+        self.conditions.append(call("in", variable.expression, *listed))
 
-    def add_number(self, one: Variable) -> None:
-        asked = AggregateCall(one.name, "avg", one.expression)
+    def add_number(self, variable: Variable) -> None:
+        asked = AggregateCall(variable.name, "avg", variable.expression)
         mean = aggregate_of(asked, self.schema, self.limits.columns, self.query.where)
         if not isinstance(mean, Mean):
             raise InvariantError("numbers have bounds and a grid")
@@ -206,21 +208,21 @@ class _Factors:
         half = max(abs(given.high - centre), abs(given.low - centre))
         if given.low == given.high or not half:
             raise RequestError(
-                f"{one.name} has the same value in every row, by its declared bounds, so that nothing can be "
+                f"{variable.name} has the same value in every row, by its declared bounds, so that nothing can be "
                 f"learned from it; leave it out, or declare wider bounds"
             )
         fine = given.step / 2 if given.step else half / STEPS
         step = half / STEPS if self.one_grid or half / fine > STEPS or (half / fine).denominator > 1 else fine
         most = int(half / step)
-        self.factors.append(Factor(one.name, centre=centre, unit=half, parts=one.parts))
-        self.sums.append(Sum(one.expression, -most, most, origin=centre, step=step))
+        self.factors.append(Factor(variable.name, centre=centre, unit=half, parts=variable.parts))
+        self.sums.append(Sum(variable.expression, -most, most, origin=centre, step=step))
         if given.nullable:
-            self.conditions.append(call("not", call("is_null", one.expression)))
+            self.conditions.append(call("not", call("is_null", variable.expression)))
 
     def where(self, own: Expression | None) -> Expression | None:
         """Return the condition under which a row counts: that of the question, and that nothing is missing."""
-        several = [*([] if own is None else [own]), *dict.fromkeys(self.conditions)]
-        return call("and", *several) if several else None
+        conditions = [*([] if own is None else [own]), *dict.fromkeys(self.conditions)]
+        return call("and", *conditions) if conditions else None
 
 
 def _pairs(factors: Sequence[Factor], scan: Scan, target: int, *, squares: bool) -> tuple[tuple[int, int], ...]:
@@ -229,7 +231,7 @@ def _pairs(factors: Sequence[Factor], scan: Scan, target: int, *, squares: bool)
     A level is 1 or 0, and so its square is its product with the constant.
     """
     axes = axes_of(scan)
-    found = []
+    pairs = []
     for second in range(len(factors)):
         for first in range(second + 1):
             same = first == second
@@ -242,8 +244,8 @@ def _pairs(factors: Sequence[Factor], scan: Scan, target: int, *, squares: bool)
             else:
                 wanted = True
             if wanted:
-                found.append((first, second))
-    return tuple(sorted(found))
+                pairs.append((first, second))
+    return tuple(sorted(pairs))
 
 
 def _row_norm(norm: RowLimit, over: int) -> RowNorm:
@@ -278,7 +280,7 @@ def _scaled(scan: Scan, shapes: Sequence[Fraction], family: Family, price: Fract
 
 
 def _without_squares(features: int) -> dict[str, Fraction]:
-    """Return how a price is shared under a norm where Laplace noise is added to X'X and X'y alone: by what is least.
+    """Return how a price is shared under a norm where Laplace noise is added to X'X and X'y alone: for the least noise.
 
     With d coefficients of mean square 1/3, shares s and 1 - s, scales 1/s of squares, half of it of other products and
     1/(1 - s) of those with the target, X'y - X'X b has the noise d (d + 3) / (6 s^2) + 2 d / (1 - s)^2. It is least
@@ -289,7 +291,7 @@ def _without_squares(features: int) -> dict[str, Fraction]:
 
 
 def shared_unequally(one: Pass) -> bool:
-    """Return whether a pass shares its price by what is least: Laplace noise under a norm, without squares."""
+    """Return whether a pass shares its price for the least noise: Laplace noise under a norm, without squares."""
     measure, products = one.measure, one.scan.products
     if not isinstance(measure, MomentMeasure) or products is None or products.norm is None:
         return False
@@ -299,12 +301,12 @@ def shared_unequally(one: Pass) -> bool:
 
 def with_equal_shares(plan: Plan) -> Plan | None:
     """Return the plan of a regression as it was made while half of its price was for X'X, and half for X'y."""
-    (one,) = plan.passes
-    measure, products = one.measure, one.scan.products
+    (pass_,) = plan.passes
+    measure, products = pass_.measure, pass_.scan.products
     if not isinstance(measure, MomentMeasure) or products is None or products.norm is None:
         return None
-    shapes = _shapes(one.scan, products.norm.over, 1, _EQUAL, counted=False)
-    return replace(plan, passes=(Pass(one.scan, _scaled(one.scan, shapes, "laplace", measure.loss)),))
+    shapes = _shapes(pass_.scan, products.norm.over, 1, _EQUAL, counted=False)
+    return replace(plan, passes=(Pass(pass_.scan, _scaled(pass_.scan, shapes, "laplace", measure.loss)),))
 
 
 def _shapes(scan: Scan, over: int, power: int, shares: Mapping[str, Fraction], *, counted: bool) -> list[Fraction]:
@@ -315,19 +317,19 @@ def _shapes(scan: Scan, over: int, power: int, shares: Mapping[str, Fraction], *
     sums, norm = scan.sums, products.norm
     largest = [Fraction(sums[first].most * sums[second].most) for first, second in products.pairs]
     if norm is None:
-        return [one**power for one in largest]
+        return [product**power for product in largest]
     size = Fraction(norm.limit) if norm.order == 1 else Fraction(math.isqrt(norm.limit))
-    found = []
+    scales = []
     for (first, second), most in zip(products.pairs, largest, strict=True):
         if second < over:
             times = 1 if first == second else 2
-            found.append(size ** (2 * power) / (shares["first"] * times))
+            scales.append(size ** (2 * power) / (shares["first"] * times))
         elif first < over:
-            found.append((size * sums[second].most) ** power / shares["mixed"])
+            scales.append((size * sums[second].most) ** power / shares["mixed"])
         else:
             share = _COUNTED if counted and first == len(sums) - 1 else shares["squares"]
-            found.append(most**power / share)
-    return found
+            scales.append(most**power / share)
+    return scales
 
 
 def _error(scan: Scan, measure: MomentMeasure) -> float:
@@ -335,4 +337,4 @@ def _error(scan: Scan, measure: MomentMeasure) -> float:
     if scan.products is None:
         raise InvariantError("this scan sums no products")
     largest = [scan.sums[first].most * scan.sums[second].most for first, second in scan.products.pairs]
-    return sum(float(one) / most**2 for one, most in zip(measure.variances, largest, strict=True))
+    return sum(float(variance) / most**2 for variance, most in zip(measure.variances, largest, strict=True))

@@ -4,7 +4,7 @@ The cost of a plan is derived from the mechanisms that will draw its noise; ther
 
 Each deliberate change is an edition of one kind of question: what it changed, and which answers it kept. A digest names
 the edition of the planner that made a plan, so that a change charges no question again that it does not concern, and
-never takes an answer for one that would be released in another way now. What was released by an earlier edition is
+never takes an answer for one that would be released in another way now. Releases of an earlier edition are
 still found where its plan was sound.
 """
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Spend:
-    """What one answer may cost by itself: (epsilon, delta), or rho; `keys` is the part of delta for unknown keys."""
+    """The spend that one answer may cost: (epsilon, delta), or rho; `keys` is the part of delta for unknown keys."""
 
     epsilon: Fraction | None
     delta: Fraction
@@ -54,7 +54,7 @@ class Spend:
     keys: Fraction
 
     def part(self, part: Fraction) -> Spend:
-        """Return a part of what an answer may cost, with all of its delta."""
+        """Return a part of the spend, with all of its delta."""
         return replace(
             self,
             epsilon=None if self.epsilon is None else self.epsilon * part,
@@ -64,7 +64,7 @@ class Spend:
 
 @dataclass(frozen=True)
 class Limit:
-    """How wide an interval may be to either side: so much, or so large a part of any number that it holds."""
+    """How wide an interval may be to either side: an amount, or a part of any number that it contains."""
 
     amount: Fraction
     relative: bool = False
@@ -117,10 +117,10 @@ PassMeasure = (
 """Everything that a pass can release."""
 
 
-def _written(one: Pass) -> tuple[Form, Sequence[object]]:
+def _written(pass_: Pass) -> tuple[Form, Sequence[object]]:
     """Return a pass as its digest has it: with a place of its own for each kind of measure."""
-    common = (one.scan, one.measures, one.keys)
-    match one.measure:
+    common = (pass_.scan, pass_.measures, pass_.keys)
+    match pass_.measure:
         case SumMeasure():
             return _PASS, (*common, None, None, False, None, None, None, None)
         case QuantileMeasure() as selection:
@@ -142,9 +142,9 @@ def _written(one: Pass) -> tuple[Form, Sequence[object]]:
 @wired_by(_written, _PASS)
 @dataclass(frozen=True)
 class Pass:
-    """One scan, and what is released of it.
+    """One scan, and its release.
 
-    What is `inside` each group, the values or ranges that are counted there, is the last key of the scan; of a
+    The content `inside` each group, the values or ranges that are counted there, is the last key of the scan; of a
     strategy, all of its keys.
     """
 
@@ -172,7 +172,7 @@ class Pass:
 
     @property
     def groups(self) -> tuple[GroupKey, ...]:
-        """The keys of the groups that are answered: those of the scan, without what is inside each of them.
+        """The keys of the groups that are answered: those of the scan, without the one inside each of them.
 
         All cells of a strategy are inside one group.
         """
@@ -202,20 +202,20 @@ class Pass:
 
     @property
     def finds_first(self) -> bool:
-        """Whether what the pass discovers decides what later ones read: the values beside which all others are one."""
+        """Whether the discoveries of the pass decide the reads of later ones: values beside one group of others."""
         return self.finds_groups and any(key.other is not None for key in self.scan.keys)
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """What the pass costs."""
-        found = (self.keys.event,) if self.keys else ()
-        return (*found, *self.measure.events)
+        """The cost of the pass."""
+        keys = (self.keys.event,) if self.keys else ()
+        return (*keys, *self.measure.events)
 
     @property
     def noise_events(self) -> tuple[Event, ...]:
-        """What the noise of the pass costs, without the delta of a threshold."""
-        found = (self.keys.noise,) if self.keys else ()
-        return (*found, *self.measure.events)
+        """The cost of the pass's noise, without the delta of a threshold."""
+        keys = (self.keys.noise,) if self.keys else ()
+        return (*keys, *self.measure.events)
 
 
 @dataclass(frozen=True)
@@ -258,11 +258,11 @@ class Reading:
 
 @dataclass(frozen=True, repr=False)
 class Plan:
-    """A query with every decision made. The passes are what is private; the rest reads what they release.
+    """A query with every decision made. The passes are the private part; the rest reads their releases.
 
     Print it for its words and a table of releases; `to_dict` has the same as plain data. Where there are several
     `rounds`, the passes are those of one after the other, the same but for their noise; readings say where their sums
-    are in each round, and the event is that of all rounds: what the answer costs at most.
+    are in each round, and the event is that of all rounds: the most that the answer can cost.
     """
 
     query: Query
@@ -282,11 +282,11 @@ class Plan:
     unshared: Plan | None = field(default=None, compare=False, repr=False)
     """How it was planned before its sums shared a count, where they do: with a noisy sum for each SUM."""
     told: tuple[str, ...] = field(default=(), compare=False, repr=False)
-    """Which blocks are read, in words, where a table is divided; what is charged is read from the passes."""
+    """Which blocks are read, in words, where a table is divided; the charge is read from the passes."""
 
     def __post_init__(self) -> None:
         whole(self.rounds, "rounds", least=1)
-        if type(self.passes) is not tuple or not all(type(one) is Pass for one in self.passes):
+        if type(self.passes) is not tuple or not all(type(pass_) is Pass for pass_ in self.passes):
             raise BadParameter("passes", self.passes, "a tuple of passes")
 
     def round(self, index: int) -> Plan:
@@ -296,7 +296,7 @@ class Plan:
         return replace(self, passes=passes, target=None, rounds=1, before=None, wider=None, unshared=None)
 
     def first_rounds(self, count: int) -> Plan:
-        """Return the plan of the first rounds: what was done where they were enough."""
+        """Return the plan of the first rounds: the work done where they were enough."""
         size, done = len(self.passes) // self.rounds, whole(count, "count", least=1, most=self.rounds)
         kept = self.passes[: done * size]
         return replace(self, passes=kept, target=None, rounds=done, before=None, wider=None, unshared=None)
@@ -319,11 +319,11 @@ class Plan:
         """Return the law of the noise on a sum, in grid units; a known sum has none. Rounds are averaged."""
         if isinstance(place, Known):
             return Law("gaussian", 0.0)
-        return averaged([_law(self.measure_at(one)) for one in self.across(place)])[0]
+        return averaged([_law(self.measure_at(at)) for at in self.across(place)])[0]
 
     def weights(self, place: tuple[int, int]) -> list[float]:
         """Return the weight of each round in the average that a sum is read from: inverse to the noise's variance."""
-        return averaged([_law(self.measure_at(one)) for one in self.across(place)])[1]
+        return averaged([_law(self.measure_at(at)) for at in self.across(place)])[1]
 
     def noise_within(self, place: Place, confidence: float) -> float:
         """Return the half-width of the noise on a sum at a confidence, in grid units: that of its interval."""
@@ -336,7 +336,7 @@ class Plan:
             return float(half_width(law, replace(law, scale=0.0, step=0.0), np.zeros(1), 1 - confidence)[0])
         measure = self.measure_at(place)
         half = measure.error(confidence)
-        # without weights both the sum and its noise are whole, so a whole half-width holds as much
+        # without weights both the sum and its noise are whole, so a whole half-width covers as much
         return half if measure.shift else half // 1.0
 
     def without_rows(self, reading: Reading, values: Any, sums: Mapping[Place, Floats]) -> Any:
@@ -346,7 +346,7 @@ class Plan:
         return without_rows(self, reading, values, sums) if reading.has_presence else values
 
     def limits(self, sums: Sequence[Any] | Mapping[int, Any]) -> dict[int, int]:
-        """Return the limits that the plan chose, from what its passes released."""
+        """Return the limits that the plan chose, from the releases of its passes."""
         return {place: int(sums[place][1][0]) for place in self.choosing}
 
     def at_limits(self, limits: Mapping[int, int]) -> Plan:
@@ -372,13 +372,13 @@ class Plan:
         return column_bias(meaning, self)
 
     def notes(self, confidence: float) -> tuple[str, ...]:
-        """Return what the intervals of an answer cover, and what they do not."""
+        """Return the notes on the coverage of an answer's intervals, and on its limits."""
         from .explain import coverage_notes
 
         return coverage_notes(self, confidence)
 
     def released_notes(self, released: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
-        """Return what there is to note about the columns that were released."""
+        """Return the notes on the released columns."""
         if not self.has_own_passes:
             return ()
         from .selections import far_notes, null_notes, range_notes
@@ -388,19 +388,19 @@ class Plan:
     @cached_property
     def has_own_passes(self) -> bool:
         """Whether an aggregate has a pass of its own, as quantiles, most frequent values and private ranges have."""
-        return any(one.aggregate.own_pass for one in self.readings)
+        return any(reading.aggregate.own_pass for reading in self.readings)
 
     @cached_property
     def kinds(self) -> Mapping[str, Kind]:
-        """What each key and aggregate holds, by declared facts: no row need be released to know it."""
+        """The kind of each key and aggregate, by declared facts: no row need be released to know it."""
         facts = self.passes[0].scan.schema.columns
         keys = {key.name: typed(key.expression, facts).kind or "number" for key in self.query.keys}
-        return {**keys, **{one.name: one.aggregate.kind for one in self.readings}}
+        return {**keys, **{reading.name: reading.aggregate.kind for reading in self.readings}}
 
     @cached_property
     def event(self) -> Composed:
-        """What the answer costs: the events of the very mechanisms that will draw."""
-        return Composed(tuple(event for one in self.passes for event in one.events))
+        """The cost of the answer: the events of the mechanisms that will draw."""
+        return Composed(tuple(event for pass_ in self.passes for event in pass_.events))
 
     @cached_property
     def digest(self) -> str:
@@ -420,12 +420,12 @@ class Plan:
     @property
     def size_places(self) -> tuple[int, ...]:
         """Which passes count units by size; each is about the pass after it."""
-        return tuple(place for place, one in enumerate(self.passes) if one.sizes)
+        return tuple(place for place, pass_ in enumerate(self.passes) if pass_.sizes)
 
     @property
     def choosing(self) -> tuple[int, ...]:
         """Which passes choose a contribution limit, each for the pass after it."""
-        return tuple(place for place in self.size_places if (one := self.passes[place].sizes) and one.people)
+        return tuple(place for place in self.size_places if (sizes := self.passes[place].sizes) and sizes.people)
 
     @property
     def key_places(self) -> tuple[int, ...]:
@@ -435,14 +435,14 @@ class Plan:
 
     @cached_property
     def price(self) -> Mapping[str, float]:
-        """What the answer costs by itself, in the words of its budget."""
+        """The cost of the answer alone, in the terms of its budget."""
         from .explain import priced
 
         return priced(self)
 
     @property
     def sums(self) -> CellSums | None:
-        """The noise of what its first step sums, where that is known before: sums of public groups."""
+        """The noise of the sums of its first step, where that is known in advance: sums of public groups."""
         from .accuracy import sums_of_groups
 
         return sums_of_groups(self)
@@ -450,10 +450,10 @@ class Plan:
     @property
     def discovers(self) -> bool:
         """Whether some groups are not public."""
-        return any(one.finds_groups for one in self.passes)
+        return any(pass_.finds_groups for pass_ in self.passes)
 
     def explain(self) -> str:
-        """Return the plan in plain words: what is protected, what may be lost, what noise is added, what it costs."""
+        """Return the plan in plain words: its protection, possible losses, noise and cost."""
         from .explain import explain
 
         return explain(self)
@@ -497,14 +497,14 @@ class Edition:
     concerns: Callable[[tuple[Pass, ...]], bool]
     """Whether the passes of a plan, as they are from this edition on, are of that kind."""
     sound: bool
-    """Whether answers that were released before may still be given, for nothing, to who paid for them."""
+    """Whether earlier answers may still be returned, at no cost, to the accounts that paid for them."""
     earlier: Callable[[Plan], Plan | None]
-    """What the planner made of the same question before: other passes, and readings where their places are others.
+    """The earlier plan of the same question: other passes, and readings where their places are others.
 
-    None where that is not known, or where it did not answer such a question. Its cost is what was charged then.
+    None where that is not known, or where it did not answer such a question. Its cost is that charged then.
     """
     asked: Callable[[Plan], bool] | None = None
-    """Whether a plan is of that kind, where its passes do not tell: they are those of another question by now, whose
+    """Whether a plan is of that kind, where its passes do not show it: they are those of another question by now, whose
     digest is theirs. Such a change is not written into digests, which differ by their passes.
     """
 
@@ -538,7 +538,7 @@ def _unshared(plan: Plan) -> Plan | None:
 
 
 def _has_ladders(passes: tuple[Pass, ...]) -> bool:
-    return any(isinstance(draw, QuantileLadder) for one in passes for draw in one.measure.draws)
+    return any(isinstance(draw, QuantileLadder) for pass_ in passes for draw in pass_.measure.draws)
 
 
 def _without_ladders(plan: Plan) -> Plan | None:
@@ -550,7 +550,7 @@ def _without_ladders(plan: Plan) -> Plan | None:
 def _shares_unequally(passes: tuple[Pass, ...]) -> bool:
     from .moments import MomentMeasure
 
-    if not any(isinstance(one.measure, MomentMeasure) for one in passes):
+    if not any(isinstance(pass_.measure, MomentMeasure) for pass_ in passes):
         return False
     from .moment_plan import shared_unequally
 
@@ -590,7 +590,7 @@ def digest_of(passes: tuple[Pass, ...], editions: int | None = None) -> str:
 
     The first edition of every kind is not written: a question that no change concerned has the digest it always had.
     """
-    numbers = {one.kind: one.number for one in EDITIONS[:editions] if one.concerns(passes)}
+    numbers = {edition.kind: edition.number for edition in EDITIONS[:editions] if edition.concerns(passes)}
     text = canonical(["editions", numbers, passes]) if numbers else canonical(passes)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -607,27 +607,27 @@ def before() -> Iterator[int]:
 
 def as_of(plan: Plan, editions: int) -> Plan | None:
     """Return a plan as it was made at the time of a number of editions, or None where that is unsound or unknown."""
-    found: Plan | None = plan
+    made: Plan | None = plan
     for edition in reversed(EDITIONS[editions:]):
-        if found is not None and edition.of(found):
-            found = edition.earlier(found) if edition.sound else None
-    return found
+        if made is not None and edition.of(made):
+            made = edition.earlier(made) if edition.sound else None
+    return made
 
 
 def editions_of(plan: Plan) -> tuple[Made, ...]:
     """Return a plan of one grouping, and then how earlier editions made it, the latest first, where that is sound."""
-    found = {_digests(plan, len(EDITIONS)): plan}
+    by_digests = {_digests(plan, len(EDITIONS)): plan}
     for editions in before():
         made = as_of(plan, editions)
-        if made is plan and not any(one.concerns(plan.passes) for one in EDITIONS[editions:]):
+        if made is plan and not any(edition.concerns(plan.passes) for edition in EDITIONS[editions:]):
             continue  # the same passes under the same digest
         if made is not None and reaches(made):
-            found.setdefault(_digests(made, editions), made)
-    return tuple(Made(made, digests) for digests, made in found.items())
+            by_digests.setdefault(_digests(made, editions), made)
+    return tuple(Made(made, digests) for digests, made in by_digests.items())
 
 
 def reaches(plan: Plan) -> bool:
-    """Whether a plan is as narrow as its question asks for; how narrow rounds are is seen when they are read."""
+    """Whether a plan is as narrow as its question asks for; the width of rounds is known when they are read."""
     if plan.target is None or plan.rounds > 1:
         return True
     from .accuracy import excess, has_price

@@ -63,7 +63,7 @@ def plan_prefixes(
         factors = [prefixes(size) if place == axis else identity(size) for place, size in enumerate(sizes)]
         return product(*factors) if len(factors) > 1 else factors[0]
 
-    found = plan_counts(
+    plan = plan_counts(
         query,
         tables,
         spend=spend,
@@ -73,18 +73,18 @@ def plan_prefixes(
         contribution=contribution,
         total=None if asked.argument is None else total,
     )
-    steps_of(found.keys[0], found.names[0])
-    return found
+    steps_of(plan.keys[0], plan.names[0])
+    return plan
 
 
 def steps_of(key: GroupKey, name: str) -> HistorySteps:
     """Return where the steps of a history are among the values of a key, which must be in order."""
     values: tuple[Any, ...] = key.values or ()
     places = [place for place, value in enumerate(values) if value is not None]
-    found = [values[place] for place in places]
-    kinds = {type(value) for value in found}
+    listed = [values[place] for place in places]
+    kinds = {type(value) for value in listed}
     ordered = len(kinds) == 1 and kinds <= {int, datetime.date, datetime.datetime}
-    if not ordered or found != sorted(found) or places != list(range(places[0], places[0] + len(places))):
+    if not ordered or listed != sorted(listed) or places != list(range(places[0], places[0] + len(places))):
         raise BadParameter("by", name, "a column of dates or whole numbers with declared bounds, or bins of one")
     return HistorySteps(places[0], len(places))
 
@@ -103,7 +103,7 @@ def _design(axis: int) -> Design:
 
 
 def _over_steps(size: int, noise: Noise) -> MatrixStrategy:
-    """Return what is measured along the steps: the square root of prefixes, or the best tree for them."""
+    """Return the strategy along the steps: the square root of prefixes, or the best tree for them."""
     from privet.strategy import best_tree, identity_strategy, prefixes, square_root
 
     if noise == "gaussian":
@@ -116,6 +116,6 @@ def _over_steps(size: int, noise: Noise) -> MatrixStrategy:
 
 
 def check_asked(query: Query) -> None:
-    """Raise unless a question has what running totals are of: one count or sum, by at least one key."""
+    """Raise unless a question has the form of running totals: one count or sum, by at least one key."""
     if len(query.aggregates) != 1 or not query.keys or query.levels or query.others:
         raise RequestError("running totals are of one count or sum, by a column that is in order")

@@ -30,25 +30,25 @@ class PublicPlan(Plan):
     """A question about public tables only: nothing is measured, and nothing is charged."""
 
     schemas: tuple[tuple[str, Mapping[str, Kind]], ...] = ()
-    """The columns that are read of the tables of each question that it stands on, and what they hold."""
+    """The columns that are read of the tables of each question that it stands on, and their kinds."""
 
     @classmethod
     def of(cls, query: Query, tables: Mapping[str, Schema], *, rho: bool = False) -> Self:
         """Return the plan of a question about public tables only, in an account that counts epsilon, or rho."""
         zero = Fraction(0)
         spend = Spend(None, zero, zero, zero) if rho else Spend(zero, zero, None, zero)
-        read = tuple((canonical(one.table), _kinds(one, tables)) for one in listings(query))
+        read = tuple((canonical(part.table), _kinds(part, tables)) for part in listings(query))
         return cls(query, (), (), spend, schemas=read)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The tables that are read."""
-        return tuple(sorted({name for one in listings(self.query) for name in tables_of(one.table)}))
+        return tuple(sorted({name for part in listings(self.query) for name in tables_of(part.table)}))
 
     @cached_property
     def digest(self) -> str:
-        """A fingerprint of what is read."""
-        text = canonical(["public", [one.table for one in listings(self.query)]])
+        """A fingerprint of the relations that are read."""
+        text = canonical(["public", [part.table for part in listings(self.query)]])
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property
@@ -58,7 +58,7 @@ class PublicPlan(Plan):
 
     @cached_property
     def price(self) -> Mapping[str, float]:
-        """What it costs: nothing."""
+        """Its cost: nothing."""
         return {"epsilon": 0.0, "delta": 0.0} if self.spend.rho is None else {"rho": 0.0}
 
     def notes(self, confidence: float) -> tuple[str, ...]:
@@ -89,14 +89,14 @@ def listings(query: Query) -> tuple[Query, ...]:
 
 def is_about_public(query: Query, tables: Mapping[str, Schema]) -> bool:
     """Whether a question lists rows of public tables, and so do all that come to it."""
-    names = {name for one in listings(query) for name in tables_of(one.table)}
-    return all(one.lists for one in listings(query)) and all(
+    names = {name for part in listings(query) for name in tables_of(part.table)}
+    return all(part.lists for part in listings(query)) and all(
         name in tables and is_public(tables[name]) for name in names
     )
 
 
 def _kinds(query: Query, tables: Mapping[str, Schema]) -> Mapping[str, Kind]:
-    return {name: one.kind for name, one in schema_of(query.table, tables).columns.items()}
+    return {name: column.kind for name, column in schema_of(query.table, tables).columns.items()}
 
 
 def verify_public(plan: PublicPlan, tables: Mapping[str, Schema]) -> None:

@@ -1,9 +1,9 @@
-"""Plans that are carried out one part after another, each charged by itself: rounds, and questions in steps.
+"""Plans that are carried out one part after another, each charged separately: rounds, and questions in steps.
 
-Rounds are for widths that depend on the data: each costs twice the one before, up to a maximum, and how many are
-carried out is decided by what they released, and by nothing else. In a question in steps, what a step releases is a
-constant of the next, which is planned with it once it is known. Every part is an ordinary plan: it is verified, charged
-and stored by itself, and found again by its own digest.
+Rounds are for widths that depend on the data: each costs twice the one before, up to a maximum, and their number is
+decided by their releases alone. In a question in steps, the release of a step is a constant of the next, which is
+planned with it once it is known. Every part is an ordinary plan: it is verified, charged and stored separately, and
+found again by its own digest.
 """
 
 from __future__ import annotations
@@ -75,20 +75,20 @@ def make_rounds(
             f"the values of {names} are not declared, and rounds would look for them again and again: declare them, or "
             f"name them in the question (WHERE {names} IN (...)), or pass epsilon= instead of within="
         )
-    if any(one.inside for one in plain.passes):
+    if any(pass_.inside for pass_ in plain.passes):
         raise Unsupported(
             "what is chosen (MODE, TOP_K, BOUNDS) has no width, and would be chosen again each round: ask it by itself"
         )
     count = _rounds_for(plain, target)
     alone = presence_only(plain)
-    measures = sum(len(one.measures) for index, one in enumerate(plain.passes) if index not in alone)
-    parts = measures + sum(bool(one.measure.draws) for one in plain.passes)
+    measures = sum(len(pass_.measures) for index, pass_ in enumerate(plain.passes) if index not in alone)
+    parts = measures + sum(bool(pass_.measure.draws) for pass_ in plain.passes)
     alpha = (1 - target.confidence) / count
     room = Among(max(1, measures) * count, max(1, parts) * count, even=True, alpha=alpha)
     families = choices(spend.part(Fraction(room.measures, room.parts)), room.measures)
     made = []
     for family in [choice.family for choice in families] if measures else [None]:
-        several = [
+        plans = [
             make_plan(
                 query,
                 tables,
@@ -98,8 +98,8 @@ def make_rounds(
             )
             for index in range(count)
         ]
-        passes = tuple(one for plan in several for one in plan.passes)
-        made.append(Plan(query, passes, several[0].readings, spend, target, count, narrowed=plain.narrowed))
+        passes = tuple(pass_ for plan in plans for pass_ in plan.passes)
+        made.append(Plan(query, passes, plans[0].readings, spend, target, count, narrowed=plain.narrowed))
     return min(made, key=_error)
 
 
@@ -110,7 +110,7 @@ def _rounds_for(plan: Plan, target: Target) -> int:
     if not ranked:
         return MOST_ROUNDS
     count = min(MOST_ROUNDS, int((1 - target.confidence) / (1 - SURE)))
-    if count < 2 and any(one.extreme for one in ranked):
+    if count < 2 and any(aggregate.extreme for aggregate in ranked):
         most = float(1 - 2 * (1 - SURE))
         raise RequestError(
             f"an interval of MIN or MAX holds {float(SURE * 100):g} times in 100, and rounds need two of them: ask for "
@@ -120,16 +120,16 @@ def _rounds_for(plan: Plan, target: Target) -> int:
 
 
 def _error(plan: Plan) -> float:
-    """Return the sum of the relative variances of what all rounds together say."""
-    found = 0.0
-    for index, one in enumerate(plan.passes[: len(plan.passes) // plan.rounds]):
-        for place, measure in enumerate(one.measures):
-            found += (plan.law((index, place)).deviation / max(1, measure.sum.most)) ** 2
-    return found
+    """Return the sum of the relative variances of all rounds combined."""
+    error = 0.0
+    for index, pass_ in enumerate(plan.passes[: len(plan.passes) // plan.rounds]):
+        for place, measure in enumerate(pass_.measures):
+            error += (plan.law((index, place)).deviation / max(1, measure.sum.most)) ** 2
+    return error
 
 
 def check_reachable(plan: Plan, target: Target) -> None:
-    """Refuse what even all rounds could not reach on any data, where declared facts can tell."""
+    """Refuse a target that even all rounds could not reach on any data, where declared facts show it."""
     name = "rho" if plan.spend.epsilon is None else "epsilon"
     for column, limit in limited(plan, target).items():
         narrowest, largest = _at_best(plan, column)
@@ -143,9 +143,9 @@ def check_reachable(plan: Plan, target: Target) -> None:
 
 
 def _at_best(plan: Plan, column: str) -> tuple[float, float]:
-    """Return the narrowest half-width that a column can have, and how far from 0 it can be, as far as can be told."""
+    """Return the narrowest half-width that a column can have, and how far from 0 it can be, as far as is known."""
     line = linear_in(meanings(plan.query)[column])
-    reading = next((one for one in plan.readings if line and one.name == line.column), None)
+    reading = next((candidate for candidate in plan.readings if line and candidate.name == line.column), None)
     if line is None or reading is None:
         return 0.0, float("inf")
     rows, factor = plan.passes[0].scan.schema.rows, abs(float(line.factor))
@@ -162,14 +162,14 @@ def _at_best(plan: Plan, column: str) -> tuple[float, float]:
 
 
 def amount_of(spend: Spend) -> Fraction:
-    """Return what a spend amounts to, in its own measure."""
-    found = spend.rho if spend.epsilon is None else spend.epsilon
-    if found is None:
+    """Return the amount of a spend, in its own measure."""
+    amount = spend.rho if spend.epsilon is None else spend.epsilon
+    if amount is None:
         raise InvariantError("a spend is in epsilon or in rho")
-    return found
+    return amount
 
 
-# Rounds in plain words: what each adds, when they stop, what they cost at least and at most.
+# Rounds in plain words: what each adds, when they stop, and their least and greatest cost.
 
 
 def explain_rounds(plan: Plan) -> str:
@@ -182,15 +182,15 @@ def explain_rounds(plan: Plan) -> str:
         *boundings(plan.round(0)),
         *known_lines(plan),
     ]
-    for index, one in enumerate(plan.passes[:size]):
-        for place, (measure, told) in enumerate(zip(one.measures, one.measure.facts(one.scan), strict=False)):
+    for index, pass_ in enumerate(plan.passes[:size]):
+        for place, (measure, fact) in enumerate(zip(pass_.measures, pass_.measure.facts(pass_.scan), strict=False)):
             unit = float(measure.sum.step) ** measure.sum.power
             lines.append(
-                f"Adds {told['noise']} noise to {told['sum']}, of standard deviation "
-                f"{in_digits(told['standard_deviation'], 4)} in the first round and "
+                f"Adds {fact['noise']} noise to {fact['sum']}, of standard deviation "
+                f"{in_digits(fact['standard_deviation'], 4)} in the first round and "
                 f"{in_digits(plan.law((index, place)).deviation * unit, 4)} once all are averaged."
             )
-    lines += [line for one, measure in quantile_passes(plan.passes[-size:]) for line in measure.lines(one.scan)]
+    lines += [line for pass_, measure in quantile_passes(plan.passes[-size:]) for line in measure.lines(pass_.scan)]
     lines += [*beside_lines(plan), *presence_lines(plan)]
     lines.append(why(plan))
     if plan.target is not None:
@@ -200,11 +200,11 @@ def explain_rounds(plan: Plan) -> str:
 
 
 def _stops(plan: Plan, target: Target) -> str:
-    told = ", ".join(f"{name} {limit}" for name, limit in limited(plan, target).items())
+    limits = ", ".join(f"{name} {limit}" for name, limit in limited(plan, target).items())
     return (
         f"How wide the answer will be depends on the data, so it comes in up to {plan.rounds} rounds, each charged "
         f"before it reads and twice as dear as the one before. They stop as soon as every interval at "
-        f"{float(target.confidence):.4g} confidence is as narrow as asked ({told}), judged by released values alone."
+        f"{float(target.confidence):.4g} confidence is as narrow as asked ({limits}), judged by released values alone."
     )
 
 
@@ -215,7 +215,7 @@ def _price(plan: Plan) -> str:
     return f"Costs {ends}, delta {most.get('delta', 0.0):.4g}."
 
 
-# How a width is reached: for the least spend, where public facts alone say which that is, or else in rounds.
+# How a width is reached: for the least spend, where public facts alone determine it, or else in rounds.
 
 _DIGITS = 1000
 """Prices have four digits: whole numbers from this to ten times it, times a power of ten."""
@@ -244,10 +244,10 @@ def plan_within(
     bound: Rule = "norm",
     contribution: Contribution | None = None,
 ) -> Plan:
-    """Return the plan that reaches a target: of the least price where that is known before, or else of rounds.
+    """Return the plan that reaches a target: of the least price where that is known in advance, or else of rounds.
 
     Rounds cost no more than `at_most`, in the measure of `spend`, or than the spend where it is left out; a price that
-    is known before is refused where it is above `at_most`.
+    is known in advance is refused where it is above `at_most`.
     """
     refuse_chosen(query.table, tables, contribution, "for a width, which depends on it: state a cost")
     name = "rho" if spend.epsilon is None else "epsilon"
@@ -316,9 +316,9 @@ def cheapest(
     low, high = -1, PRICES - 1
     best = at(high)
     if excess(best, target) > 1:
-        told = ", ".join(one.words() for one in reached(best, target) if one.half_width > one.wanted)
+        listed = ", ".join(width.words() for width in reached(best, target) if width.half_width > width.wanted)
         raise RequestError(
-            f"no {name} up to {float(price(high)):,g} makes the answer as narrow as that; the best is {told}: "
+            f"no {name} up to {float(price(high)):,g} makes the answer as narrow as that; the best is {listed}: "
             f"ask for a wider one by within="
         )
     while high - low > 1:
@@ -357,24 +357,24 @@ class InSteps(Plan):
         """Return the plan of a question from those of its steps, the question itself last."""
         last = steps[-1]
         # those of the question come first, so that its readings are where they were
-        passes = tuple(one for plan in (last, *steps[:-1]) for one in plan.passes)
+        passes = tuple(pass_ for plan in (last, *steps[:-1]) for pass_ in plan.passes)
         return cls(last.query, passes, last.readings, spend, steps=steps, following=following)
 
     @cached_property
     def event(self) -> Composed:
-        """What all steps cost together."""
-        return Composed(tuple(event for one in self.steps for event in one.event.events))
+        """The joint cost of all steps."""
+        return Composed(tuple(event for step in self.steps for event in step.event.events))
 
     @cached_property
     def digest(self) -> str:
         """A fingerprint of all steps, by which nothing is stored: each is, by its own."""
-        return hashlib.sha256(canonical(["steps", *(one.digest for one in self.steps)]).encode()).hexdigest()
+        return hashlib.sha256(canonical(["steps", *(step.digest for step in self.steps)]).encode()).hexdigest()
 
     @cached_property
     def price(self) -> Mapping[str, float]:
-        """What all steps cost together."""
-        several = [one for step in self.steps for plan in parts_of(step) for one in plan.passes]
-        return cost_of(several, self.spend)
+        """The joint cost of all steps."""
+        passes = [pass_ for step in self.steps for plan in parts_of(step) for pass_ in plan.passes]
+        return cost_of(passes, self.spend)
 
     def explain(self) -> str:
         """Return the steps in plain words, with the price of each and of all."""
@@ -384,8 +384,8 @@ class InSteps(Plan):
         ]
         for number, step in enumerate(self.steps, 1):
             lines += [f"Step {number}: {_named(step)}.", step.explain()]
-        told = ", ".join(f"{name} {amount:.4g}" for name, amount in self.price.items())
-        return "\n".join([*lines, f"All steps together cost {told}."])
+        listed = ", ".join(f"{name} {amount:.4g}" for name, amount in self.price.items())
+        return "\n".join([*lines, f"All steps together cost {listed}."])
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything public about the steps as plain data that JSON can hold."""

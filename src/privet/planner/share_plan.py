@@ -27,8 +27,8 @@ def with_tulap(plan: Plan, delta: Number) -> Plan:
         raise RequestError("delta= is for a test at a stated epsilon; pass epsilon=, or leave out delta=")
     if not spend.delta:
         raise RequestError("the budget of this account has no delta, so that no test may spend one; leave out delta=")
-    (one,) = plan.passes
-    scan = one.scan
+    (pass_,) = plan.passes
+    scan = pass_.scan
     if scan.keys or len(scan.sums) != 1 or scan.bounding.shift or sensitivity_of(scan.sums[0], scan).l1 > 1:
         raise RequestError(
             "a test with a delta needs a count that each protected unit moves by at most 1; leave out delta="

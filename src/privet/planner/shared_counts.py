@@ -47,7 +47,7 @@ class CentredTerm:
     def cost(self, width: float) -> float:
         """Return the share that the centred sum needs where the count has `width` times the variance of the sums.
 
-        A sum by itself has the share 1; less than 1 is a gain.
+        A separate sum has the share 1; less than 1 is a gain.
         """
         left = 1.0 - float(self.counted) * width
         return float(self.moved) / left if left > 0 else math.inf
@@ -73,9 +73,12 @@ class CountShared:
 
     @property
     def saved(self) -> Fraction:
-        """How many shares are saved: each sum by itself has one, and so has a count that is asked for."""
+        """How many shares are saved: each separate sum has one, and so has a count that is asked for."""
         return (
-            len(self.terms) + self.asked - self.share - sum((one.share(self.width) for one in self.terms), Fraction(0))
+            len(self.terms)
+            + self.asked
+            - self.share
+            - sum((term.share(self.width) for term in self.terms), Fraction(0))
         )
 
 
@@ -84,7 +87,7 @@ def with_shared_counts(plan: Plan, room: Fraction) -> Plan | None:
 
     `room` is the part of the Gaussian noise's rho that is left where there are more releases.
 
-    With equal shares of rho, K sums have K times the variance that one by itself would have. Let the square of what a
+    With equal shares of rho, K sums have K times the variance that one alone would have. Let the square of what a
     unit moves be S for a sum, S_c for its centred sum and S_n for the count, and m the middle of the bounds. A count
     of variance y T S_n and a centred sum of variance T (S - m^2 y S_n) make a sum of variance T S, and cost 1 / y and
     S_c / (S - m^2 y S_n), in parts of rho; all other sums cost 1. So T is the sum of these, and is K without a shared
@@ -105,12 +108,12 @@ def with_shared_counts(plan: Plan, room: Fraction) -> Plan | None:
     ):
         return None
     passes, readings = list(plan.passes), plan.readings
-    for index, one in enumerate(plan.passes):
-        shares = _shares_of(one)
-        found = None if shares is None else _shared(one.scan, _single(plan, index))
-        if found and shares is not None:
-            passes[index] = made = _measured(one, found, shares * room)
-            readings = tuple(_moved(reading, index, one, made) for reading in readings)
+    for index, pass_ in enumerate(plan.passes):
+        shares = _shares_of(pass_)
+        counts = None if shares is None else _shared(pass_.scan, _single(plan, index))
+        if counts and shares is not None:
+            passes[index] = made = _measured(pass_, counts, shares * room)
+            readings = tuple(_moved(reading, index, pass_, made) for reading in readings)
     if tuple(passes) == plan.passes:
         return None
     return replace(plan, passes=tuple(passes), readings=readings, before=None, wider=None, unshared=plan)
@@ -124,33 +127,33 @@ def room_for(spend: Spend, measures: int, parts: int) -> Fraction:
     """
     shares = []
     for releases in (measures, 2 * measures):
-        found = choices(spend.part(Fraction(measures, parts)), releases)
-        shares += [choice.share * releases for choice in found if choice.family == "gaussian"]
+        options = choices(spend.part(Fraction(measures, parts)), releases)
+        shares += [choice.share * releases for choice in options if choice.family == "gaussian"]
     return shares[1] / shares[0] if len(shares) == 2 else Fraction(0)
 
 
-def _shares_of(one: Pass) -> Fraction | None:
+def _shares_of(pass_: Pass) -> Fraction | None:
     """Return the rho of all sums of a pass together; None where they are not plain sums with equal shares of it."""
-    plain = isinstance(one.measure, SumMeasure) and one.plain and not one.scan.distinct
-    if not plain or one.scan.bounding.of is not None or len(one.measures) < 2:
+    plain = isinstance(pass_.measure, SumMeasure) and pass_.plain and not pass_.scan.distinct
+    if not plain or pass_.scan.bounding.of is not None or len(pass_.measures) < 2:
         return None
-    if not all(isinstance(measure.mechanism, Gaussian) for measure in one.measures):
+    if not all(isinstance(measure.mechanism, Gaussian) for measure in pass_.measures):
         return None
-    rhos = {Fraction(measure.mechanism.event.rho()) for measure in one.measures}
-    return rhos.pop() * len(one.measures) if len(rhos) == 1 else None
+    rhos = {Fraction(measure.mechanism.event.rho()) for measure in pass_.measures}
+    return rhos.pop() * len(pass_.measures) if len(rhos) == 1 else None
 
 
 def _single(plan: Plan, index: int) -> Mapping[int, Total]:
     """Return the sums of a pass that SUMs are read from, and nothing else, by their places."""
-    found: dict[int, Total] = {}
+    totals: dict[int, Total] = {}
     others: set[int] = set()
     for reading in plan.readings:
         for number in (number for at, number in reading.noisy if at == index):
             if type(reading.aggregate) is Total:
-                found[number] = reading.aggregate
+                totals[number] = reading.aggregate
             else:
                 others.add(number)
-    return {place: total for place, total in found.items() if place not in others}
+    return {place: total for place, total in totals.items() if place not in others}
 
 
 def _shared(scan: Scan, single: Mapping[int, Total]) -> tuple[CountShared, ...]:
@@ -160,9 +163,9 @@ def _shared(scan: Scan, single: Mapping[int, Total]) -> tuple[CountShared, ...]:
         term = _term(scan, scan.sums[place], total)
         if term is not None:
             groups.setdefault(total.argument.present(), []).append(term)
-    several = [_best(count, terms, asked=count in scan.sums) for count, terms in groups.items()]
-    kept = tuple(one for one in several if one.saved > 0)
-    least = len(scan.sums) - sum((one.saved for one in kept), Fraction(0))
+    candidates = [_best(count, terms, asked=count in scan.sums) for count, terms in groups.items()]
+    kept = tuple(count for count in candidates if count.saved > 0)
+    least = len(scan.sums) - sum((count.saved for count in kept), Fraction(0))
     return kept if least <= len(scan.sums) * _LESS else ()
 
 
@@ -172,7 +175,9 @@ def _term(scan: Scan, total: Sum, aggregate: Total) -> CentredTerm | None:
     centred, count = argument.centred(), argument.present()
     if not argument.middle or centred in scan.sums:
         return None
-    plain, moved, counted = (sensitivity_of(one, scan).l2_squared * one.step**2 for one in (total, centred, count))
+    plain, moved, counted = (
+        sensitivity_of(summed, scan).l2_squared * summed.step**2 for summed in (total, centred, count)
+    )
     return CentredTerm(total, centred, moved / plain, argument.middle**2 * counted / plain)
 
 
@@ -190,25 +195,25 @@ def _best(count: Sum, terms: Sequence[CentredTerm], *, asked: bool) -> CountShar
     return CountShared(count, Fraction(best, _FINE), gaining, asked)
 
 
-def _measured(one: Pass, shared: Sequence[CountShared], rho: Fraction) -> Pass:
+def _measured(pass_: Pass, shared: Sequence[CountShared], rho: Fraction) -> Pass:
     """Return a pass with centred sums and counts in place of sums; the rhos of its sums add up to `rho`."""
     gone = {term.total for count in shared for term in count.terms}
-    weights = {total: Fraction(1) for total in one.scan.sums if total not in gone}
+    weights = {total: Fraction(1) for total in pass_.scan.sums if total not in gone}
     for count in shared:
         weights |= {term.centred: term.share(count.width) for term in count.terms}
         weights[count.count] = count.share
     sums = sorted(weights, key=canonical)
     scan, whole, shift = (
-        replace(one.scan, sums=tuple(sums)),
+        replace(pass_.scan, sums=tuple(sums)),
         sum(weights.values(), Fraction(0)),
-        one.scan.bounding.shift,
+        pass_.scan.bounding.shift,
     )
     measures = []
     for total in sums:
         sensitivity = sensitivity_of(total, scan)
         noise = Gaussian(sensitivity=sensitivity, rho=rho * weights[total] / whole)
         measures.append(Measure(total, sensitivity, noise, shift))
-    return replace(one, scan=scan).with_noise(measures)
+    return replace(pass_, scan=scan).with_noise(measures)
 
 
 def _moved(reading: Reading, index: int, before: Pass, after: Pass) -> Reading:
@@ -224,7 +229,7 @@ def _moved(reading: Reading, index: int, before: Pass, after: Pass) -> Reading:
     own = [place for place in reading.noisy if place[0] == index]
     if type(aggregate) is Total and own and before.scan.sums[own[0][1]] not in sums:
         beside = CentredTotal(aggregate.argument)
-        return Reading(reading.name, beside, tuple((index, sums.index(one)) for one in beside.sums()))
+        return Reading(reading.name, beside, tuple((index, sums.index(total)) for total in beside.sums()))
     return Reading(reading.name, aggregate, tuple(map(place_of, reading.places)))
 
 
@@ -237,7 +242,7 @@ def errs_less(plan: Plan, other: Plan) -> bool:
     if plan.discovers:
         return False
     pairs = list(zip(plan.readings, other.readings, strict=True))
-    ratios = [ratio for one, before in pairs for ratio in _ratios(plan, one, other, before)]
+    ratios = [ratio for reading, before in pairs for ratio in _ratios(plan, reading, other, before)]
     return bool(ratios) and max(ratios) <= 1 + 1e-9 and min(ratios) <= _LESS
 
 
@@ -247,9 +252,11 @@ def _ratios(plan: Plan, reading: Reading, other: Plan, before: Reading) -> list[
     if was:
         return [_variance(plan, reading) / was]
     pairs = zip(reading.places, before.places, strict=True)
-    noisy = [(one, two) for one, two in pairs if not isinstance(one, Known) and not isinstance(two, Known)]
-    summed = [(one, two) for one, two in noisy if plan.passes[one[0]].measures]
-    return [(plan.law(one).deviation / other.law(two).deviation) ** 2 for one, two in summed]
+    noisy = [
+        (place, earlier) for place, earlier in pairs if not isinstance(place, Known) and not isinstance(earlier, Known)
+    ]
+    summed = [(place, earlier) for place, earlier in noisy if plan.passes[place[0]].measures]
+    return [(plan.law(place).deviation / other.law(earlier).deviation) ** 2 for place, earlier in summed]
 
 
 def _variance(plan: Plan, reading: Reading) -> float:
@@ -266,13 +273,13 @@ def _variance(plan: Plan, reading: Reading) -> float:
 
 
 def shared_line(plan: Plan, before: Plan) -> str:
-    """Return in words which SUMs are read beside a count that they share, and what is gained by it."""
-    were = {total for one in before.passes for total in one.scan.sums}
-    centred = [total for one in plan.passes for total in one.scan.sums if total not in were and total.expression]
+    """Return in words which SUMs are read beside a count that they share, and the gain."""
+    were = {total for pass_ in before.passes for total in pass_.scan.sums}
+    centred = [total for pass_ in plan.passes for total in pass_.scan.sums if total not in were and total.expression]
     names = _in_words([plain_text_of(total.expression) for total in centred if total.expression is not None])
     times = _in_words([in_full(float(total.origin)) for total in centred])
     pairs = zip(plan.readings, before.readings, strict=True)
-    gains = [f"{1 / ratio:.3g}" for one, other in pairs for ratio in _ratios(plan, one, before, other)]
+    gains = [f"{1 / ratio:.3g}" for reading, other in pairs for ratio in _ratios(plan, reading, before, other)]
     between = " to ".join(dict.fromkeys((min(gains, key=float), max(gains, key=float)))) if gains else ""
     gained = f": at the same price, variances are {between} times smaller than with a noisy sum for each" * bool(gains)
     return f"Reads SUM of {names} as centred sums plus {times} times a count that they share{gained}."

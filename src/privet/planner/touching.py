@@ -41,12 +41,12 @@ def with_blocks(query: Query, tables: Mapping[str, Schema]) -> Query:
     schema = tables[name]
     column = "" if schema.blocks is None else schema.blocks.column
     top = _regions(query.where, query.table, tables)
-    found = ValueSet(())
-    for one in _at(query.table, top, tables, name, column):
-        found = found.either(one)
-    if _beyond(found, schema):
+    region = ValueSet(())
+    for part in _at(query.table, top, tables, name, column):
+        region = region.either(part)
+    if _beyond(region, schema):
         return query
-    ranges = ranges_of(found, schema)
+    ranges = ranges_of(region, schema)
     every = ((0, block_count(schema)),)
     if ranges == every and not (schema.blocks and schema.blocks.timed):
         return query
@@ -67,7 +67,7 @@ def _beyond(region: ValueSet, schema: Schema) -> bool:
 
 
 def block_lines(relation: Relation, tables: Mapping[str, Schema]) -> tuple[str, ...]:
-    """Return in words which blocks are read and charged, and what that drops; nothing where no table is divided."""
+    """Return in words which blocks are read and charged, and the rows dropped; nothing where no table is divided."""
     named = [name for name in tables_of(relation) if tables[name].blocks is not None]
     if not named:
         return ()
@@ -93,8 +93,8 @@ def block_lines(relation: Relation, tables: Mapping[str, Schema]) -> tuple[str, 
 def with_block_lines(plan: Plan, tables: Mapping[str, Schema]) -> Plan:
     """Return a plan that also lists the blocks it reads, where a table is divided; of several releases, each does."""
     if isinstance(plan, Several):
-        plans = tuple(with_block_lines(one, tables) for one in plan.plans)
-        return plan.again(plans) if any(one.told for one in plans) else plan
+        plans = tuple(with_block_lines(part, tables) for part in plan.plans)
+        return plan.again(plans) if any(part.told for part in plans) else plan
     lines = block_lines(plan.query.table, tables)
     return replace(plan, told=lines) if lines else plan
 
@@ -129,7 +129,7 @@ def block_promise(name: str, schema: Schema) -> str:
 
 def _regions(where: Expression | None, source: Relation, tables: Mapping[str, Schema]) -> dict[str, ValueSet]:
     regions = regions_of(where, schema_of(source, tables).columns)[0]
-    return {one.column: region for one, region in regions.items() if one.column}
+    return {expression.column: region for expression, region in regions.items() if expression.column}
 
 
 def _at(relation: Relation, above: Regions, tables: Mapping[str, Schema], name: str, column: str) -> Iterator[ValueSet]:
@@ -146,13 +146,15 @@ def _at(relation: Relation, above: Regions, tables: Mapping[str, Schema], name: 
             yield from _at(source, below, tables, name, column)
         case Join(left=left, right=right, kind=kind, names=names):
             own = schema_of(left, tables).columns
-            yield from _at(left, {one: region for one, region in above.items() if one in own}, tables, name, column)
+            yield from _at(
+                left, {named: region for named, region in above.items() if named in own}, tables, name, column
+            )
             # a row that an outer join keeps without its match is not to be kept because the match was dropped
             theirs = {source: above[made] for made, source in names if made in above} if kind == "inner" else {}
             yield from _at(right, theirs, tables, name, column)
         case Union(sources=sources):
-            for one in sources:
-                yield from _at(one, {}, tables, name, column)
+            for part in sources:
+                yield from _at(part, {}, tables, name, column)
         case _:
             yield from _at(relation.source, {}, tables, name, column)
 
@@ -164,6 +166,6 @@ def _replaced(relation: Relation, name: str, by: Relation) -> Relation:
         case Join(left=left, right=right):
             return replace(relation, left=_replaced(left, name, by), right=_replaced(right, name, by))
         case Union(sources=sources):
-            return Union(tuple(_replaced(one, name, by) for one in sources))
+            return Union(tuple(_replaced(part, name, by) for part in sources))
         case Derive(source=source) | GroupWithin(source=source) | Rank(source=source):
             return replace(relation, source=_replaced(source, name, by))

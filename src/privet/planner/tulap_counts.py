@@ -1,6 +1,6 @@
 """A count with Tulap noise: an integer, and a uniform part that is drawn with it and stored beside it.
 
-It is what tests of a proportion are read from where the release may fail with a probability delta: there the uniform
+Tests of a proportion are read from it where the release may fail with a probability delta: there the uniform
 part depends on the noise, so that both are drawn together. Both are integers; no float is ever released.
 """
 
@@ -34,7 +34,7 @@ _HALF = Fraction(1, 2)
 class TulapMeasure:
     """One count of all rows together with Tulap noise.
 
-    Two integers are released: the count with its noise rounded to the nearest whole number, and what was rounded off,
+    Two integers are released: the count with its noise rounded to the nearest whole number, and the rounded-off part,
     from -1/2 to 1/2, in steps of 2**-64. Asking again returns both, so that no p-value is drawn twice.
 
     Guarantee: the event is that of the mechanism, for a count that one unit moves by at most 1.
@@ -53,7 +53,7 @@ class TulapMeasure:
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """What the noise costs, by the mechanism that draws it."""
+        """The cost of the noise, by the mechanism that draws it."""
         return (self.mechanism.event,)
 
     def columns(self, scan: Scan) -> int:
@@ -61,11 +61,11 @@ class TulapMeasure:
         return 2
 
     def with_noise(self, measures: tuple[Measure, ...]) -> TulapMeasure:
-        """Return the same: it has no noisy sums by themselves."""
+        """Return the same: it has no separate noisy sums."""
         return self
 
     def draw(self, opened: OpenedSums, scan: Scan, cells: tuple[Cell, ...]) -> Columns:
-        """Return the noisy count as a whole number, and what was rounded off in steps of 2**-64."""
+        """Return the noisy count as a whole number, and the rounded-off part in steps of 2**-64."""
         (count,) = opened.groups.get((), (0,))
         noisy = self.mechanism.release(int(count))
         nearest = math.floor(noisy + _HALF)
@@ -102,7 +102,7 @@ class TulapMeasure:
         ]
 
     def facts(self, scan: Scan) -> list[dict[str, Any]]:
-        """Return what is released, as plain data."""
+        """Return the releases as plain data."""
         return [
             {
                 "sum": summed_in_words(scan.sums[0], scan),
@@ -128,23 +128,23 @@ class TulapMeasure:
         return float(brentq(beyond, 0.0, high))
 
     def lines(self, scan: Scan) -> list[str]:
-        """Return what is released, in plain words."""
-        (told,) = self.facts(scan)
-        most = "" if told["most"] is None else f", never more than {shown_amount(told['most'])}"
+        """Return the releases in plain words."""
+        (fact,) = self.facts(scan)
+        most = "" if fact["most"] is None else f", never more than {shown_amount(fact['most'])}"
         return [
-            f"Measures {told['sum']}, with Tulap noise of standard deviation {shown_amount(self.mechanism.deviation)}"
+            f"Measures {fact['sum']}, with Tulap noise of standard deviation {shown_amount(self.mechanism.deviation)}"
             f"{most}: a whole number, and a uniform part that is drawn with it and stored beside it."
         ]
 
     def later_lines(self, scan: Scan) -> list[str]:
-        """Return what is made of it, in plain words."""
+        """Return the post-processing in plain words."""
         return ["Both are read together, so that the test is exact: p-values and intervals include the noise."]
 
     def rows(self, scan: Scan) -> list[tuple[str, ...]]:
-        """Return what is released, as a row of a table."""
-        (told,) = self.facts(scan)
+        """Return the releases as a row of a table."""
+        (fact,) = self.facts(scan)
         noise = f"Tulap, standard deviation {shown_amount(self.mechanism.deviation)}"
-        return [(str(told["sum"]), noise, "1", "", f"±{shown_error(told['half_width_95'])}")]
+        return [(str(fact["sum"]), noise, "1", "", f"±{shown_error(fact['half_width_95'])}")]
 
     def width(self, scan: Scan, column: int) -> str:
         """Return in words how far off a column is."""

@@ -35,20 +35,20 @@ def verify(plan: Plan, tables: Mapping[str, Schema]) -> None:
     if not plan.passes:
         raise InvariantError("a plan has at least one pass")
     _verify_written(plan)
-    for one in plan.passes:
-        _verify_table(one.scan, tables)
-        _verify_groups(one)
-        _verify_kinds(one.scan)
-        one.measure.verify(one.scan)
-        _verify_keys(one)
+    for pass_ in plan.passes:
+        _verify_table(pass_.scan, tables)
+        _verify_groups(pass_)
+        _verify_kinds(pass_.scan)
+        pass_.measure.verify(pass_.scan)
+        _verify_keys(pass_)
     size, rest = divmod(len(plan.passes), plan.rounds)
-    # what a choice needs to be told apart depends on its noise, which is each round's own
-    scans = [replace(one.scan, near=None) for one in plan.passes]
+    # the rows that a choice must distinguish depend on its noise, which is each round's own
+    scans = [replace(pass_.scan, near=None) for pass_ in plan.passes]
     if rest or any(scan != scans[index % size] for index, scan in enumerate(scans)):
         raise InvariantError("the rounds of a plan do not ask the same")
     _verify_other(plan)
     passes = plan.passes[1 if plan.finds_first else 0 :]
-    if any(one.groups != plan.groups or one.scan.cells != passes[0].scan.cells for one in passes):
+    if any(pass_.groups != plan.groups or pass_.scan.cells != passes[0].scan.cells for pass_ in passes):
         raise InvariantError("the passes of a plan have different groups")
     _verify_cells(plan)
     if {key.expression for key in plan.query.keys} != {key.expression for key in plan.groups}:
@@ -58,7 +58,7 @@ def verify(plan: Plan, tables: Mapping[str, Schema]) -> None:
         raise InvariantError("keys that are not public are released only above a threshold")
     if plan.size_places or plan.covers == "bounding":
         verify_sizes(plan)
-    chosen = [one.measure.draws for one in plan.passes if one.measure.draws]
+    chosen = [pass_.measure.draws for pass_ in plan.passes if pass_.measure.draws]
     sampled = chosen and all(any(getattr(draw, "beta", 0) for draw in draws) for draws in chosen)
     if plan.covers == "population" and not sampled:
         raise InvariantError("intervals cover a population where they are drawn for it")
@@ -93,27 +93,27 @@ def _verify_written(plan: Plan) -> None:
 
 
 def _verify_readings(plan: Plan) -> None:
-    """Refuse a plan whose answer is read from what it does not release: that would fail after the charge."""
-    columns = [one.measure.columns(one.scan) for one in plan.passes]
+    """Refuse a plan whose answer is read from unreleased numbers: that would fail after the charge."""
+    columns = [pass_.measure.columns(pass_.scan) for pass_ in plan.passes]
     for reading in plan.readings:
         for index, column in reading.noisy:
             if not 0 <= index < len(columns) or not 0 <= column < columns[index]:
                 raise InvariantError("a plan reads what it does not release")
 
 
-def _verify_groups(one: Pass) -> None:
-    """Refuse public values of another kind than what is grouped by: no row would be in such a group, or an engine
+def _verify_groups(pass_: Pass) -> None:
+    """Refuse public values of another kind than the grouping expression: no row would be in such a group, or an engine
     would fail at them after the charge.
     """
-    for key in one.scan.keys:
-        kind = typed(key.expression, one.scan.schema.columns).kind
+    for key in pass_.scan.keys:
+        kind = typed(key.expression, pass_.scan.schema.columns).kind
         held = {*map(type, key.values or ())} - {type(None)}
         if held and (kind is None or held != {HELD[kind]}):
             raise InvariantError("the public values of a key are of another kind than the key")
 
 
 def _verify_kinds(scan: Scan) -> None:
-    """Refuse what is chosen by and summed where it is of a kind at which an engine would fail, after the charge."""
+    """Refuse conditions and sums of a kind at which an engine would fail, after the charge."""
     places = () if scan.places is None else (scan.places,)
     for total in (*scan.sums, *places):
         if total.expression is not None and typed(total.expression, scan.schema.columns).kind not in _SUMMED:
@@ -128,7 +128,7 @@ def _verify_kinds(scan: Scan) -> None:
 def _verify_cells(plan: Plan) -> None:
     """Raise unless the groups that a plan lists are different combinations of the public values of its keys."""
     keys = plan.groups
-    for cells in {one.scan.cells for one in plan.passes} - {None}:
+    for cells in {pass_.scan.cells for pass_ in plan.passes} - {None}:
         known = [frozenset(key.values or ()) for key in keys]
         whole = all(len(cell) == len(keys) and all(map(_among, cell, known)) for cell in cells or ())
         if not cells or not whole or len(set(cells)) < len(cells) or plan.discovers:
@@ -140,26 +140,26 @@ def _among(value: Key, known: frozenset[Key]) -> bool:
 
 
 def _verify_other(plan: Plan) -> None:
-    several = tuple(key for key in plan.groups if key.other is not None)
-    if bool(several) != plan.finds_first or any(key.values is not None for key in several):
+    others = tuple(key for key in plan.groups if key.other is not None)
+    if bool(others) != plan.finds_first or any(key.values is not None for key in others):
         raise InvariantError("a group of all that is left stands beside values that are found first")
-    if plan.finds_first and plan.passes[0].scan.keys != several:
+    if plan.finds_first and plan.passes[0].scan.keys != others:
         raise InvariantError("other values are found than those beside which all else is one group")
-    if any(one.keys for one in plan.passes[1:] if plan.finds_first and one.finds_groups):
+    if any(pass_.keys for pass_ in plan.passes[1:] if plan.finds_first and pass_.finds_groups):
         raise InvariantError("groups are found once")
 
 
-def _verify_keys(one: Pass) -> None:
-    rule, discovery = one.keys, one.scan.discovery
+def _verify_keys(pass_: Pass) -> None:
+    rule, discovery = pass_.keys, pass_.scan.discovery
     if (rule is None) != (discovery is None):
         raise InvariantError("keys are discovered if and only if there is a rule to release them")
     if rule is None or discovery is None:
         return
     if isinstance(rule, KeyRule):
-        _verify_rule(rule, discovery, one.scan.schema)
+        _verify_rule(rule, discovery, pass_.scan.schema)
         return
-    claimed = key_sensitivity(one.scan)
-    least = threshold_of(rule.mechanism, one.scan, rule.delta)
+    claimed = key_sensitivity(pass_.scan)
+    least = threshold_of(rule.mechanism, pass_.scan, rule.delta)
     if (rule.sensitivity, rule.shift) != (claimed, discovery.shift):
         raise InvariantError("the threshold for keys is read in other units than keys were weighted in")
     if rule.mechanism.distance < rule.mechanism.moved(claimed) or rule.threshold < least:
