@@ -66,7 +66,7 @@ class Series:
 
     @property
     def mark(self) -> str:
-        """What stands before the numbers where bounding can move them: ≥ (at least), ≤ (at most), ≈, or nothing."""
+        """The mark before the numbers where bounding can move them: ≥ (at least), ≤ (at most), ≈, or nothing."""
         return MARKS[self.may_be_low, self.may_be_high]
 
     @property
@@ -104,7 +104,7 @@ class Sampling(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ComparedNumber:
-    """One number of an answer to compare: its column, its row, its name, and what distinguishes its release."""
+    """One number of an answer to compare: its column, its row, its name, and the identity of its release."""
 
     sampled: Sampling
     column: str
@@ -195,7 +195,7 @@ class Answer:
         return Ends(ends, lambda covers: self.estimates(only.name, covers=covers)[0])
 
     def estimates(self, column: str, *, covers: Covers = "noise") -> tuple[Estimate, ...]:
-        """Return the numbers of a column, each with its interval and what that covers. It costs nothing.
+        """Return the numbers of a column, each with its interval and coverage. It costs nothing.
 
         With covers="population" intervals cover the number of the population that the people were drawn from,
         independently of each other. Rows of one person may have anything in common: a limit of C rows per person makes
@@ -207,7 +207,7 @@ class Answer:
             covers: "noise", for the rows that were asked about; or "population".
 
         Raises:
-            Unsupported: no such interval is known for this column; the message states why, and what to ask.
+            Unsupported: no such interval is known for this column; the message states why, and an alternative.
 
         Example:
             >>> answer = session.ask("SELECT ward, AVG(age) AS age FROM visits GROUP BY ward", epsilon=1)
@@ -308,7 +308,7 @@ class Answer:
 
     @property
     def estimate(self) -> Estimate:
-        """The one released number of a one-row answer, with its interval and what that covers."""
+        """The one released number of a one-row answer, with its interval and coverage."""
         only = self._only()
         if is_moments(only):
             raise RequestError(
@@ -416,7 +416,7 @@ class Answer:
             values: the column whose numbers stand where they meet, with their intervals.
             totals: whether to add a row and a column of totals. They are sums of the very numbers beside them, so all
                 of them agree. Their intervals come from the law of the noise of the sum, and are infinite where none
-                is known. Only what adds up has totals: numbers of rows, and sums.
+                is known. Only numbers that add up have totals: counts of rows, and sums.
 
         Example:
             >>> answer = session.ask("SELECT ward, sex, COUNT(*) AS n FROM visits GROUP BY ward, sex", epsilon=1)

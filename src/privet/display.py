@@ -276,7 +276,7 @@ def _decimals(halves: Sequence[float], values: Sequence[Any]) -> int:
 
 
 def _even(value: Any, low: float, high: float, decimals: int) -> bool:
-    # a value that is rounded to what it counts may lie a step beside the middle
+    # a count rounded to whole numbers may lie a step beside the middle
     return bool(abs((high - value) - (value - low)) <= 2.01 * 10.0**-decimals)
 
 
@@ -311,7 +311,7 @@ def wrap(text: str, width: int) -> list[str]:
 
 
 def written(draw: Callable[[Console], None]) -> str:
-    """Return what is drawn on a console as plain text, the same in a shell and in a notebook."""
+    """Return a drawing on a console as plain text, the same in a shell and in a notebook."""
     from rich.console import Console
 
     out = StringIO()

@@ -1,4 +1,4 @@
-"""The entry point in Python: a session plans for free, and answers what the account can pay for."""
+"""The entry point in Python: a session plans for free, and answers questions that the account can pay for."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class Session:
     Args:
         tables: the private and public tables, by the names that questions use.
         views: names for SELECTs over the tables whose rows still belong to people.
-        budget: what may be spent in all; it may be left out where the ledger has one.
+        budget: the most that may be spent in all; it may be left out where the ledger has one.
         ledger: where charges and answers are kept. Without one they are kept in memory, until the process ends.
         account: the account in the ledger that pays.
         engine: an engine over the tables, such as `DuckDB(tables)`; the session makes one if left out.
@@ -194,7 +194,7 @@ class Session:
         return TableList(self._catalog)
 
     def describe(self, name: str) -> TableDescription:
-        """Return what may be asked about a table or a view: columns, bounds, groups, and examples that run.
+        """Return the description of a table or a view: columns, bounds, groups, and examples that run.
 
         Everything comes from declarations. It costs nothing and reads no data.
 
@@ -230,7 +230,7 @@ class Session:
         return replace(rows, _left=self._left_for)
 
     def _left_for(self, rows: Frame) -> Left:
-        """Return what is left to ask about some rows: of the blocks that they are in, or of all data."""
+        """Return the budget left for some rows: of the blocks that they are in, or of all data."""
         asked = with_blocks(rows.agg(n=count()).query(), self._catalog.schemas)
         return self._executor.remaining_for([asked.table])
 
@@ -259,7 +259,7 @@ class Session:
             rho: the same as a zCDP parameter, for an account that counts rho. Pass either epsilon or rho, not both.
             bound: how to limit each person's contribution: "norm" scales down all contributions of a person,
                 "groups" drops excess groups and rows.
-            contribution: a limit on what one person contributes, instead of the table's own; or "auto", and a fifth of
+            contribution: a limit on one person's contribution, instead of the table's own; or "auto", and a fifth of
                 the price chooses a limit privately for this answer, where noise and loss are least together.
             within: how wide intervals may be, instead of a cost: one half-width for all columns, or a mapping of
                 columns to theirs; each a number, or a share such as "2%". The plan has the least price that reaches
@@ -270,7 +270,7 @@ class Session:
             other: the name of one more group, of all rows whose group is not declared and too rare to be shown.
             find_groups: find declared groups in the data as well, and show only those with enough people. It costs
                 delta, and is for declared keys that make more groups than can be answered.
-            covers: what the intervals cover: "noise"; "bounding" for what contribution bounding removes as well, up to
+            covers: what the intervals cover: "noise"; "bounding" for the losses to contribution bounding as well, up to
                 the table's `most_rows` for each person, which a share of the price pays for; or, of quantiles,
                 "population" for sampling as well.
             parameters: values for the parameters of SQL: a list for ? and $1, or a mapping for :name and $name.
@@ -324,7 +324,7 @@ class Session:
             rho: the same as a zCDP parameter, for an account that counts rho. Pass either epsilon or rho, not both.
             bound: how to limit each person's contribution: "norm" scales it down, "groups" drops excess groups and
                 rows.
-            contribution: a limit on what one person contributes, instead of the table's own; or "auto". See `plan`.
+            contribution: a limit on one person's contribution, instead of the table's own; or "auto". See `plan`.
             within: how wide intervals may be, instead of a cost: one half-width for all columns, or a mapping of
                 columns to theirs; each a number, or a share such as "2%". See `plan`.
             confidence: the confidence level of the intervals. Defaults to 0.95.
@@ -375,13 +375,13 @@ class Session:
         """Return the answer to a plan: from the ledger if it was released before, else charge, read and draw.
 
         Args:
-            plan: what `plan` returned.
+            plan: a plan that `plan` returned.
             confidence: the confidence level of the intervals. Defaults to that of the plan, or 0.95.
             key: an idempotency key: trying again with the same key after a failure is charged once.
-            covers: what the intervals cover, if the plan pays for it. Defaults to what it was planned for.
+            covers: what the intervals cover, if the plan pays for it. Defaults to the coverage that it was planned for.
 
         Raises:
-            RequestError: if the plan does not pay for what the intervals are to cover.
+            RequestError: if the plan does not pay for this coverage.
             BudgetExceeded: if the account cannot pay.
 
         Example:
@@ -431,7 +431,7 @@ class Session:
             rho: the same as a zCDP parameter. Pass either epsilon or rho, not both.
             weights: for each question, how many equal shares of the cost its sums get. Defaults to 1 each.
             bound: how to limit each person's contribution, as for `plan`.
-            contribution: a limit on what one person contributes, instead of the table's own.
+            contribution: a limit on one person's contribution, instead of the table's own.
             within: how wide intervals may be: a number for all questions, or a list with one entry for each (a
                 number, numbers by column, or None). The price is the least that reaches all of them.
             confidence: the confidence level of the intervals. Defaults to 0.95.
@@ -475,7 +475,7 @@ class Session:
             rho: the same as a zCDP parameter. Pass either epsilon or rho, not both.
             weights: for each question, how many equal shares of the cost its sums get. Defaults to 1 each.
             bound: how to limit each person's contribution, as for `plan`.
-            contribution: a limit on what one person contributes, instead of the table's own.
+            contribution: a limit on one person's contribution, instead of the table's own.
             within: how wide intervals may be, as for `plan_all`.
             confidence: the confidence level of the intervals. Defaults to 0.95.
             at_most: with `within`, the highest price.
@@ -506,7 +506,7 @@ class Session:
         """Return the answers to a batch: from the ledger if it was released before, else charge, read and draw.
 
         Args:
-            batch: what `plan_all` returned.
+            batch: a batch that `plan_all` returned.
             confidence: the confidence level of the intervals. Defaults to that of each question's width, or 0.95.
             key: an idempotency key: trying again with the same key after a failure is charged once.
 
@@ -556,7 +556,7 @@ class Session:
         """Return one of several public options, better ones with higher probability. Charged first; again, it is free.
 
         An option's score is a count or a bounded sum over private rows, which is not released. How far one person can
-        move it is derived from what is declared.
+        move it is derived from declarations.
 
         Args:
             options: 2 to 1,000 different numbers, texts or dates. They are public.
@@ -567,7 +567,7 @@ class Session:
             mechanism: "permute-and-flip", the best for one choice, or "exponential", the exponential mechanism, which
                 costs less where the account counts rho. The better of the two if left out.
             bound: how to limit each person's contribution, as for `plan`.
-            contribution: a limit on what one person contributes, instead of the table's own.
+            contribution: a limit on one person's contribution, instead of the table's own.
             parameters: values for other parameters of the SQL, by name.
             key: an idempotency key: trying again with the same key after a failure is charged once.
 
@@ -603,7 +603,7 @@ class Session:
         bound: Rule = "norm",
         contribution: Contribution | None = None,
     ) -> MarginalsPlan:
-        """Return what `marginals` would measure, its price, and the error of every table. It reads no data.
+        """Return the plan of `marginals`: measurements, price, and the error of every table. It reads no data.
 
         Args:
             table: the name of a table or a view, or rows of one: `session.table("visits").where(...)`.
@@ -615,7 +615,7 @@ class Session:
             weights: how much the squared errors of some tables matter: {("ward", "sex"): 3}; 1 for the others.
             ordered: columns of numbers or dates that are asked about in ranges or prefixes: {"age": "ranges"}.
             bound: how to limit each person's contribution, as for `plan`.
-            contribution: a limit on what one person contributes, instead of the table's own.
+            contribution: a limit on one person's contribution, instead of the table's own.
 
         Example:
             >>> session.plan_marginals("visits", ["ward", "age"], epsilon=0.5).price["epsilon"]
@@ -657,7 +657,7 @@ class Session:
             weights: how much the squared errors of some tables matter: {("ward", "sex"): 3}; 1 for the others.
             ordered: columns of numbers or dates that are asked about in ranges or prefixes: {"age": "ranges"}.
             bound: how to limit each person's contribution, as for `plan`.
-            contribution: a limit on what one person contributes, instead of the table's own.
+            contribution: a limit on one person's contribution, instead of the table's own.
             nonnegative: whether estimates and intervals are kept at 0 or above.
             whole: whether estimates are whole numbers.
             key: an idempotency key: trying again with the same key after a failure is charged once.
@@ -703,7 +703,7 @@ class Session:
         bound: Rule = "norm",
         contribution: Contribution | None = None,
     ) -> RangesPlan:
-        """Return what `ranges` would measure, its price, and the errors to expect. It reads no data.
+        """Return the plan of `ranges`: measurements, price, and the errors to expect. It reads no data.
 
         The arguments are those of `ranges`.
 
@@ -737,7 +737,7 @@ class Session:
             rho: the same as a zCDP parameter. Pass either epsilon or rho, not both.
             bins: how many bins values are counted in. Whole numbers are counted one by one if left out, others in 256.
             bound: how to limit each person's contribution, as for `plan`.
-            contribution: a limit on what one person contributes, instead of the table's own.
+            contribution: a limit on one person's contribution, instead of the table's own.
             nonnegative: whether estimates and intervals of counts are kept at 0 or above.
             whole: whether counts are whole numbers.
             key: an idempotency key: trying again with the same key after a failure is charged once.
@@ -772,7 +772,7 @@ class Session:
         bound: Rule = "norm",
         contribution: Contribution | None = None,
     ) -> RunningPlan:
-        """Return what `running` would measure, its price, and the error of a total. It reads no data.
+        """Return the plan of `running`: measurements, price, and the error of a total. It reads no data.
 
         Args:
             table: the name of a table or a view, or rows of one: `session.table("visits").where(...)`.
@@ -782,7 +782,7 @@ class Session:
             epsilon: the privacy loss of all totals together. Defaults to a tenth of the budget.
             rho: the same as a zCDP parameter. Pass either epsilon or rho, not both.
             bound: how to limit each person's contribution, as for `plan`.
-            contribution: a limit on what one person contributes, instead of the table's own.
+            contribution: a limit on one person's contribution, instead of the table's own.
 
         Example:
             >>> session.plan_running("visits", by="age", epsilon=0.5).price["epsilon"]
@@ -819,7 +819,7 @@ class Session:
             epsilon: the privacy loss of all totals together. Defaults to a tenth of the budget.
             rho: the same as a zCDP parameter. Pass either epsilon or rho, not both.
             bound: how to limit each person's contribution, as for `plan`.
-            contribution: a limit on what one person contributes, instead of the table's own.
+            contribution: a limit on one person's contribution, instead of the table's own.
             nonnegative: whether totals never fall, where nothing below 0 is added up.
             key: an idempotency key: trying again with the same key after a failure is charged once.
 
@@ -864,7 +864,7 @@ class Session:
             epsilon: the privacy loss in each block. Defaults to a tenth of the budget.
             rho: the same as a zCDP parameter. Pass either epsilon or rho, not both.
             bound: how to limit each person's contribution, as for `plan`.
-            contribution: a limit on what one person contributes, instead of the table's own.
+            contribution: a limit on one person's contribution, instead of the table's own.
             confidence: the confidence level of the intervals. Defaults to 0.95.
 
         Returns:
@@ -923,15 +923,15 @@ class Session:
         confidence: Number | None = None,
         key: str | None = None,
     ) -> Finding:
-        """Return what a test of private rows finds, at its level under the noise. Charged first; again, it is free.
+        """Return the finding of a test of private rows, at its level under the noise. Charged first; again, it is free.
 
         Args:
             table: the name of a table or a view, or rows of one: `session.table("visits").where(...)`.
-            hypothesis: what to test, one of the values in `privet.study`.
+            hypothesis: the hypothesis to test, one of the values in `privet.study`.
             epsilon: the privacy loss of the test. Defaults to a tenth of the budget.
             rho: the same as a zCDP parameter. Pass either epsilon or rho, not both.
             bound: how to limit each person's contribution where `contribution` is given, as for `plan`.
-            contribution: a limit on what one person contributes. Without one each person counts at most once, as rows
+            contribution: a limit on one person's contribution. Without one each person counts at most once, as rows
                 of one person are not independent.
             confidence: the confidence level of the intervals. Defaults to 0.95.
             key: an idempotency key: trying again with the same key after a failure is charged once.
@@ -1007,7 +1007,7 @@ class Session:
             intervals: whether the sums are measured, too, that standard errors need.
             ridge: an amount added to squares before estimates are computed, in rows: a number, "auto" or "adassp". It
                 changes estimates only.
-            contribution: a limit on what one person contributes, instead of the table's own.
+            contribution: a limit on one person's contribution, instead of the table's own.
             confidence: the confidence level of the intervals. Defaults to 0.95.
             key: an idempotency key: trying again with the same key after a failure is charged once.
 
@@ -1041,11 +1041,11 @@ class Session:
         confidence: Number | None = None,
         key: str | None = None,
     ) -> FamilyOfFindings:
-        """Return what several tests of private rows find, at one error level for all. Charged once; again, it is free.
+        """Return the findings of several tests of private rows, at one error level for all. Charged once; again, free.
 
         Args:
             table: the name of a table or a view, or rows of one: `session.table("visits").where(...)`.
-            family: what to test together, a `privet.study.Family`. Its shares of the cost are fixed in advance.
+            family: the hypotheses to test together, a `privet.study.Family`. Its cost shares are fixed in advance.
             epsilon: the privacy loss of all tests together. Defaults to a tenth of the budget.
             rho: the same as a zCDP parameter. Pass either epsilon or rho, not both.
             confidence: the confidence level of the intervals, pointwise. Defaults to 0.95.
@@ -1133,13 +1133,13 @@ class Session:
             limit: how many questions may come out above before it is closed.
             rho: the same as a zCDP parameter, for an account that counts rho. Pass either epsilon or rho, not both.
             sensitivity: how far one row or person may move the answer to any question; questions that could move
-                further are refused. Defaults to what COUNT(*) can move by.
+                further are refused. Defaults to the movement of COUNT(*).
             signed: whether sums of negative numbers may be asked for, which takes more noise.
-            values: whether what comes out above is measured as well, for half of the cost.
+            values: whether answers above are measured as well, for half of the cost.
             table: which table is asked about, where several protect different units.
             name: distinguishes vectors with the same arguments.
             bound: how to limit each person's contribution, as for `plan`.
-            contribution: a limit on what one person contributes, instead of the table's own.
+            contribution: a limit on one person's contribution, instead of the table's own.
 
         Returns:
             An `OpenedVector`, to ask one question after the other.
@@ -1182,7 +1182,7 @@ class Session:
         confidence: Number | None = 0.95,
         key: str | None = None,
     ) -> Clipping:
-        """Return a private estimate of what clamping and contribution bounding remove, with advice on bounds.
+        """Return a private estimate of the losses to clamping and contribution bounding, with advice on bounds.
 
         Charged like any question, once for the whole report; it does not include the answer to the question itself.
         Shares are of all rows that it is about, and of all people, whatever its groups.
@@ -1192,7 +1192,7 @@ class Session:
             epsilon: the privacy loss that the report may cost. Defaults to a tenth of the budget.
             rho: the same as a zCDP parameter. Pass either epsilon or rho, not both.
             bound: how each person's contribution is limited, as for `plan`.
-            contribution: a limit on what one person contributes, instead of the table's own.
+            contribution: a limit on one person's contribution, instead of the table's own.
             confidence: the confidence level of the intervals.
             key: an idempotency key: trying again with the same key after a failure is charged once.
 
@@ -1206,7 +1206,7 @@ class Session:
             return clipping_report(self._executor, question, options, self._catalog, confidence=confidence, key=key)
 
     def remaining(self) -> Left:
-        """Return what is left of the budget.
+        """Return the budget that is left.
 
         Example:
             >>> session.remaining().largest_epsilon
@@ -1230,7 +1230,7 @@ class Session:
         return f"<div>{html_facts(self._facts())}</div>"
 
     def _facts(self) -> list[tuple[str, str]]:
-        """Return the account, its budget, what is left of it, and the tables; a closed ledger has no balance."""
+        """Return the account, its budget, the rest of it, and the tables; a closed ledger has no balance."""
         facts = [("account", printable(self.account)), ("budget", self._catalog.budget.describe())]
         try:
             left, shares = self.remaining(), {}

@@ -86,7 +86,7 @@ def run_batch(executor: Executor, batch: Batch, *, confidence: Number | None, ke
 
 
 def _read_plain(question: Question, catalog: Catalog) -> tuple[Query, Wish]:
-    """Return a question of several, which share what they cost, and how narrow it is to be, and no more."""
+    """Return a question of several, which share a cost, and its width, and no more."""
     query, wish, _ = read_question(question, catalog)
     if is_about_public(query, catalog.schemas):
         raise Unsupported("this asks about public tables only, which is exact and free; ask it by itself")

@@ -74,7 +74,7 @@ class Clamp:
 
 
 def clamps_of(query: Query, tables: Mapping[str, Schema]) -> tuple[Clamp, ...]:
-    """Return the clamps that a question's aggregates stand on, each once."""
+    """Return the clamps of a question's aggregates, each once."""
     facts = schema_within_limits(query.table, tables).columns
     clamps: dict[tuple[Expression, Fraction | None, Fraction | None], Clamp] = {}
     for asked in query.aggregates:
@@ -209,7 +209,7 @@ _WIDEN_ABOVE, _NARROW_BELOW = 0.05, 0.01
 
 @dataclass(frozen=True)
 class Clamped:
-    """Which part of the rows lies beyond each end of a clamp, and what the answer would be without it, if known.
+    """Which part of the rows lies beyond each end of a clamp, and the answer without it, if known.
 
     `middle` are the 1% and the 99% quantile of the clamped value.
     """
@@ -283,7 +283,7 @@ class Clipping:
         return lines
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data that JSON can hold."""
+        """Return everything as plain data that JSON can represent."""
         return {
             "clamped": [
                 {
@@ -324,7 +324,7 @@ def clipping_report(
     confidence: Number | None,
     key: str | None,
 ) -> Clipping:
-    """Return a private estimate of what clamping and bounding take away from a question, charged like any other."""
+    """Return a private estimate of a question's losses to clamping and bounding, charged like any other."""
     query, _, _ = read_question(question, catalog)
     if is_about_public(query, catalog.schemas):
         raise Unsupported("this asks about public tables only: nothing is clamped or bounded, and the answer is exact")

@@ -87,7 +87,7 @@ class MarginalsPlan(CountedPlan):
         return marginals(noise.strategy.shape, asked, factors=factors).rmse(noise.covariance)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything public about the plan as plain data that JSON can hold."""
+        """Return everything public about the plan as plain data that JSON can represent."""
         errors = [{"columns": list(table), "standard_error": error} for table, error in self.errors.items()]
         ranges = [
             {"columns": list(table), "ordered": {name: self.ordered[name] for name in table if name in self.ordered}}
@@ -232,7 +232,7 @@ class RangesPlan(CountedPlan):
         return {name: workload.rmse(covariance) for name, workload in asked.items()}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything public about the plan as plain data that JSON can hold."""
+        """Return everything public about the plan as plain data that JSON can represent."""
         errors = [{"of": name, "standard_error": error} for name, error in self.errors.items()]
         return {**self.counts.plan.to_dict(), "errors": errors}
 

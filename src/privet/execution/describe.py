@@ -1,4 +1,4 @@
-"""What may be asked about: tables and views with their kinds, bounds and groups, and example questions that run.
+"""Descriptions for analysts: tables and views with their kinds, bounds and groups, and example questions that run.
 
 Everything comes from declarations. Examples are planned before they are shown, which reads no private row.
 """
@@ -32,7 +32,7 @@ _MOST_GROUPS = 1000
 
 @dataclass(frozen=True)
 class ColumnDescription:
-    """One column: its kind, what is public about its values, and by how many groups it can be grouped.
+    """One column: its kind, the public facts about its values, and its number of groups.
 
     `groups` is None where groups have to be found in the data, which needs a delta, or where there are none.
     """
@@ -110,7 +110,7 @@ class TableList(Mapping[str, TableDescription]):
         self._catalog = catalog
 
     def __getitem__(self, name: str) -> TableDescription:
-        """Return what may be asked about one of them."""
+        """Return the description of one of them."""
         return describe(name, self._catalog)
 
     def __iter__(self) -> Iterator[str]:
@@ -135,7 +135,7 @@ class TableList(Mapping[str, TableDescription]):
 
 
 def describe(name: str, catalog: Catalog) -> TableDescription:
-    """Return what may be asked about a table or a view."""
+    """Return the description of a table or a view."""
     if not isinstance(name, str):
         raise BadParameter("name", type(name).__name__, "the name of a table or a view")
     if name not in catalog.schemas and name not in catalog.views:
@@ -169,7 +169,7 @@ def _named(name: str, catalog: Catalog) -> dict[str, str]:
 
 
 def _of_view(view: PrivateRows) -> Schema:
-    """Return the facts of a view's own columns, which stand under other names in what it is made of."""
+    """Return the facts of a view's own columns, which have other names in its source."""
     columns = {}
     for name, expression in view.columns.items():
         facts = typed(expression, view.schema.columns)

@@ -64,7 +64,7 @@ class Turns:
     @contextmanager
     def turn(self, digest: str) -> Iterator[None]:
         """Wait until no other thread is at this digest, and keep others out."""
-        if os.getpid() != self._process:  # threads that hold turns do not come along into a forked child
+        if os.getpid() != self._process:  # threads that hold turns are not copied into a forked child
             Turns.__init__(self)
         with self._changing:
             lock, waiting = self._turns.setdefault(digest, (threading.Lock(), []))
@@ -265,11 +265,11 @@ class Executor:
         return self.ledger.admits(event, account=self.account, blocks=blocks)
 
     def remaining(self, plans: Sequence[Plan] = ()) -> Left:
-        """Return what is left to ask with, about all data or about the blocks that plans read."""
+        """Return the budget that is left, about all data or about the blocks that plans read."""
         return self.remaining_for([pass_.scan.table for plan in plans for pass_ in plan.passes])
 
     def remaining_for(self, relations: Sequence[Relation]) -> Left:
-        """Return what is left to ask with, about all data or about the blocks that relations read."""
+        """Return the budget that is left, about all data or about the blocks that relations read."""
         blocks = self._blocks_of(relations)
         if blocks is None or not isinstance(self.ledger, CountsBlocks):
             return self.ledger.remaining(self.account)

@@ -87,7 +87,7 @@ class AskOptions:
 
 @dataclass(frozen=True)
 class Catalog:
-    """What questions may be about, and the budget of the account that pays: all that planning needs.
+    """The tables and views of questions, and the budget of the account that pays: all that planning needs.
 
     `schema` is the word that may stand before a table's name in SQL; `public` where there is none.
     """

@@ -68,7 +68,7 @@ class ChosenOption:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is known about the choice, in plain words."""
+        """The facts known about the choice, in plain words."""
         return (
             f"Chosen by {NAMES[self.plan.law]}: with probability {self.confidence:.3g} its score is at most "
             f"{shown_error(self.behind)} below the best one.",
@@ -76,7 +76,7 @@ class ChosenOption:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the choice and its facts as plain data that JSON can hold."""
+        """Return the choice and its facts as plain data that JSON can represent."""
         return {
             "chosen": printable_option(self.value),
             "index": self.index,
@@ -100,7 +100,7 @@ class ChosenOption:
 
 
 def printable_option(option: Any) -> Any:
-    """Return an option as plain data that JSON can hold."""
+    """Return an option as plain data that JSON can represent."""
     return option if option is None or isinstance(option, (bool, int, float, str)) else str(option)
 
 

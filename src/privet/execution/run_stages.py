@@ -72,7 +72,7 @@ def run_rounds(executor: Executor, plan: Plan, *, confidence: Number | None, key
 def _earlier_rounds(executor: Executor, plan: Plan, target: Target, key: str | None) -> Answer | None:
     """Return the answer that an earlier edition of the planner finished; its rounds are never mixed with others.
 
-    Rounds of this edition come first, and what an earlier one left unfinished is not continued.
+    Rounds of this edition come first, and unfinished ones of an earlier edition are not continued.
     """
     if not any_edition():
         return None
@@ -136,7 +136,7 @@ def _target(plan: Plan, confidence: Number | None) -> Target:
 
 
 def _read(held: list[tuple[Receipt, Released]], plan: Plan, target: Target, ended: str = "") -> Answer:
-    """Return what the rounds so far yield together, with how narrow it is."""
+    """Return the combined answer of the rounds so far, with its width."""
     each = float(1 - (1 - target.confidence) / plan.rounds)
     done = plan.first_rounds(len(held))
     every = Released(held[0][1].keys, tuple(sums for _, released in held for sums in released.sums))
@@ -219,7 +219,7 @@ def _admit_steps(executor: Executor, plan: InSteps) -> None:
 
 
 def _exceeded(executor: Executor, plan: Plan | InSteps, plans: Sequence[Plan]) -> BudgetExceeded:
-    """Return the refusal of a question whose parts do not all fit, with what is left for these plans."""
+    """Return the refusal of a question whose parts do not all fit, with the budget that is left for these plans."""
     name = "rho" if plan.spend.epsilon is None else "epsilon"
     left = executor.remaining(plans)
     return BudgetExceeded(

@@ -58,7 +58,7 @@ class RunningPlan(CountedPlan):
         return float(self.counts.plan.passes[0].scan.sums[0].step)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything public about the plan as plain data that JSON can hold."""
+        """Return everything public about the plan as plain data that JSON can represent."""
         return {**self.counts.plan.to_dict(), "standard_error": self.error}
 
     def _figures(self) -> list[Figures]:

@@ -227,7 +227,7 @@ class Achieved:
         return f"{in_digits(self.widest * 100, 4)}%" if self.limit.relative else f"{in_digits(self.widest, 4)}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data that JSON can hold."""
+        """Return plain data that JSON can represent."""
         return {
             "column": self.column,
             "within": float(self.limit.amount),
@@ -263,7 +263,7 @@ class Accuracy:
         return f"NOT as narrow as asked: {why}; {wide or 'no row is shown'}."
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data that JSON can hold."""
+        """Return plain data that JSON can represent."""
         return {
             "reached": self.reached,
             "rounds": [{"entry": receipt.entry, "digest": receipt.digest} for receipt in self.receipts],

@@ -64,7 +64,7 @@ Factor = tuple[tuple[int, ...], frozenset[tuple[Key, ...]]]
 
 @dataclass(frozen=True)
 class PublicRow:
-    """A public table that takes part in each row: its name, and what its columns are called."""
+    """A public table that takes part in each row: its name, and the names of its columns."""
 
     table: str
     columns: Mapping[str, str]
@@ -88,7 +88,7 @@ class Traced:
 
 
 def traced(relation: Relation, where: Expression | None, tables: Mapping[str, Schema]) -> Traced:
-    """Return the rows of a relation that meet a condition, over the columns of what it is made of.
+    """Return the rows of a relation that meet a condition, over the columns of its sources.
 
     Guarantee: for every row of the relation that meets the condition there is a way, and values of the columns that
     it is over, each within its facts or NULL, so that all conditions of the way are true, the row's columns have the
@@ -203,7 +203,7 @@ def _may_be_clamped(expression: Expression, facts: Facts, source: Mapping[str, F
 
 
 def _over(expression: Expression, columns: Columns) -> Expression | None:
-    """Return an expression over what columns stand for; None if it becomes too large."""
+    """Return an expression over the meanings of columns; None if it becomes too large."""
     made = substitute(expression, lambda part: None if part.column is None else columns[part.column])
     return made if parts_in(made, {}) <= MOST_PARTS else None
 
@@ -263,7 +263,7 @@ def _as(facts: Facts, value: Any) -> Any:
         case "integer", int():
             return Fraction(value)
         case "integer" | "number", int() | Fraction():
-            try:  # as doubles: what is compared with a number is one, and a whole number beside a decimal becomes one
+            try:  # as doubles: a value compared with a number is one, and a whole number beside a decimal becomes one
                 nearest = Fraction(float(value))
             except OverflowError:
                 return None
@@ -526,7 +526,7 @@ class _Groups:
         return None if values is None else (*values, None)
 
     def _equated(self, name: str, kind: Kind) -> tuple[Key, ...] | None:
-        """Return values of a column that stand for all, if it is only ever compared for equality with what is listed.
+        """Return values of a column that stand for all, if it is only ever compared for equality with listed values.
 
         Any two values that are equal to none of those make the same conditions true.
         """
@@ -619,7 +619,7 @@ class _Groups:
         return replace(node, domain=Domain(names, tuple(rows)))
 
     def _one_by_one(self, places: tuple[int, ...], conditions: list[Expression]) -> list[Factor]:
-        """Return what is possible of each key separately, whatever the others are."""
+        """Return the possible values of each key separately, whatever the others are."""
         factors: list[Factor] = []
         for place in places:
             own = [node for node in self.nodes if node.names & mentions(self.over[place])]

@@ -58,10 +58,10 @@ class Gain:
     strategy: str | None = None
     """The strategy measured on the cells, where not each of them is measured."""
     of: Literal["variance", "price"] = "variance"
-    """What is this many times larger one by one: the variance at one price, or the price of the same widths."""
+    """The quantity this many times larger one by one: the variance at one price, or the price of the same widths."""
 
     def words(self) -> str:
-        """Return in plain words which questions share a release, and what they gain by it."""
+        """Return in plain words which questions share a release, and their gain."""
         person = "" if self.rowwise else ", and what one person contributes is bounded over all of them together"
         measured = "" if self.strategy is None else f" What is measured is the strategy {self.strategy!r}."
         places = self.release.places

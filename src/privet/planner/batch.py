@@ -47,12 +47,12 @@ SumPlace = tuple[str, int, int]
 
 @dataclass(frozen=True)
 class Batch:
-    """A plan for each question, in their order. Those over the same rows and groups share what is released."""
+    """A plan for each question, in their order. Those over the same rows and groups share releases."""
 
     plans: tuple[Plan, ...]
     spend: Spend
     gains: tuple[Gain, ...] = ()
-    """Which questions share a release that each of them alone would not have, and what they gain by it."""
+    """Which questions share a release that each of them alone would not have, and their gain."""
     before: Batch | None = field(default=None, compare=False, repr=False)
     """The plans for each question alone, from before some shared releases."""
 
@@ -185,7 +185,7 @@ def make_batch(
 ) -> Batch:
     """Return plans for several questions that together cost no more than the spend. Free, and reads nothing.
 
-    Every released sum gets an equal share, times the largest weight of the questions that stand on the same rows and
+    Every released sum gets an equal share, times the largest weight of the questions about the same rows and
     groups. All noise is of one family: the one that errs less over the whole batch.
 
     Guarantee: with w parts of weight in all, the shares of `choices` for w measures add up to the spend, however many
@@ -383,7 +383,7 @@ def _reading(query: Query, made: Plan) -> Plan:
 def measures_of(plan: Plan) -> int:
     """Return how many releases of a plan share its noise: its sums, and the finding of its groups.
 
-    A count of rows for MIN and MAX alone is paid from what is spent on those.
+    A count of rows for MIN and MAX alone is paid from their spend.
     """
     alone = presence_only(plan)
     return sum(

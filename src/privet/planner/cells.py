@@ -39,7 +39,7 @@ _MOST_AXES = 4
 
 @dataclass(frozen=True)
 class SharedRelease:
-    """Questions that are read from one release: which of a list, how each reads it, and how that is said in words.
+    """Questions that are read from one release: which of a list, how each reads it, and a description in words.
 
     `terms` has the number of released cells that a number of each answer is the sum of, on average over its rows.
     """
@@ -343,7 +343,7 @@ def _axis(expression: Expression, members: Sequence[Counted], columns: Mapping[s
         if possible(*piece, facts):
             value = (points[piece],) if piece in points else ()
             pieces_of.setdefault((value, tuple(region.has(*piece) for region in regions)), []).append(piece)
-    # what is declared never to be NULL may be so all the same, and is counted by a question that does not name it
+    # a value declared never to be NULL may still be NULL, and is counted by a question that does not name it
     missing = ((None,) if None in listed else (), tuple(region.null for region in regions))
     pieces_of.setdefault(missing, [])
     rest = ((), (False,) * len(regions))

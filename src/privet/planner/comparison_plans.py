@@ -64,7 +64,7 @@ MOST_OPTIONS = 1_000
 NAMES: Mapping[Law, str] = {"exponential": "permute-and-flip", "gumbel": "the exponential mechanism"}
 
 _VALUES_PART = Fraction(1, 2)
-"""The part of the cost for measuring what crosses, where it is measured."""
+"""The part of the cost for measuring crossings, where it is measured."""
 
 _BITS = 2**64
 
@@ -475,7 +475,7 @@ class ChoicePlan:
 
     @cached_property
     def digest(self) -> str:
-        """A fingerprint of everything that decides what is released."""
+        """A fingerprint of everything that decides the release."""
         places = [(place.scan, place.column) for place in self.scores]
         decided = [self.options, self.scans, places, self.sensitivity, self.monotone, self.rate, self.law]
         return hashlib.sha256(canonical(["choice", *decided]).encode()).hexdigest()

@@ -148,7 +148,7 @@ def verify_sizes(plan: Plan) -> None:
         check_covered(plan, "norm")
 
 
-# What is refused, and what an answer that paid covers.
+# Refusals, and the coverage of an answer that paid for it.
 
 
 def refuse_chosen(
@@ -245,7 +245,7 @@ def _tells_loss(pass_: Pass) -> bool:
 
 
 def covered_in_words(plan: Plan) -> str:
-    """Return what the intervals of a plan cover."""
+    """Return the coverage of a plan's intervals."""
     if plan.covers != "bounding":
         return "the noise" if plan.covers == "noise" else "the noise, and sampling from a population"
     return f"the noise, and bounding up to {plan.passes[0].scan.schema.most_rows:,} rows of one person"

@@ -1,4 +1,4 @@
-"""A plan in words and as plain data: what is protected, what noise is added, what it costs, what may be lost."""
+"""A plan in words and as plain data: protection, noise, cost and possible losses."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-# What a mean is a mean of: rows in which no person counts more than the declared contribution. Words only.
+# The rows behind a mean: no person counts more in them than the declared contribution. Words only.
 
 
 def mean_notes(plan: Plan) -> list[str]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Several(Plan):
-    """A question that stands on several releases: a plan for each, under one spend and for one charge.
+    """A question on several releases: a plan for each, under one spend and for one charge.
 
     Its passes are those of all of them.
     """
@@ -90,7 +90,7 @@ class Several(Plan):
         return self.batch.facts()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything public about the plan as plain data that JSON can hold."""
+        """Return everything public about the plan as plain data that JSON can represent."""
         from .accuracy import widths
 
         columns = [{"level": level, **width.to_dict()} for level, plan in levels_in(self) for width in widths(plan)]
@@ -179,10 +179,10 @@ class Levels(Several):
 
 
 def levels_of(query: Query, tables: Mapping[str, Schema]) -> tuple[Query, ...]:
-    """Return a query for each level of a query, or for each release that it stands on, or the query itself.
+    """Return a query for each level of a query, or for each release that it reads, or the query itself.
 
     A total is over the rows that its parts have a group for: a row whose key is none of the declared values is in no
-    part, and were it in the total, levels would not agree in truth, nor intervals hold once they are made to agree.
+    part, and were it in the total, levels would not agree in truth, nor intervals cover once they are made to agree.
     Where the number of rows is public, totals over all are that number.
     """
     if query.others:

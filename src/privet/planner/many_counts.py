@@ -176,9 +176,10 @@ def _without_null(key: GroupKey) -> GroupKey:
 def range_design(sizes: tuple[int, ...], noise: Noise) -> Strategy:
     """Return the best strategy for all ranges of a column that is the same on every machine, within a second.
 
-    For Laplace noise, kept ones or parts of them, and closed forms: what an optimisation finds depends on how a machine
-    rounds, and a plan that differs by that would be charged again. The optimum for Gaussian noise is unique, and its
-    rows are rounded far above such differences; over more cells the root of all ranges, in closed form, is as good.
+    For Laplace noise, kept ones or parts of them, and closed forms: the result of an optimisation depends on how a
+    machine rounds, and a plan that differs by that would be charged again. The optimum for Gaussian noise is unique,
+    and its rows are rounded far above such differences; over more cells the root of all ranges, in closed form, is as
+    good.
     """
     from privet.strategy import TreeStrategy, all_ranges, optimize
 

@@ -135,7 +135,7 @@ class MatrixMeasure:
             raise InvariantError("a strategy costs something else than by its matrix and its scales")
 
     def measured(self, scan: Scan) -> list[MeasuredColumn]:
-        """Return how the released numbers are read; what each is a sum of is in the strategy, by its digest."""
+        """Return how the released numbers are read; the terms of each sum are in the strategy, by its digest."""
         summed = _summed_in_words(scan) or "counts"
         what = f"{self.strategy.name}: sums of {summed} over cells of {_cells_in_words(scan)}"
         step = Fraction(1, 2**self.noise.exponent) * scan.sums[0].step

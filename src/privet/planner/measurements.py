@@ -66,7 +66,7 @@ class Measurement:
     """Which round released it; 0 for all rounds combined."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data that JSON can hold; exact numbers as text, such as "1/3"."""
+        """Return plain data that JSON can represent; exact numbers as text, such as "1/3"."""
         return {
             "group": {name: _plain(value) for name, value in self.group.items()},
             "sum": self.what,
@@ -115,7 +115,7 @@ class Measurements(Sequence[Measurement]):
         return Measurements(tuple(row for row in self.rows if column in row.columns))
 
     def to_list(self) -> list[dict[str, Any]]:
-        """Return each as plain data that JSON can hold."""
+        """Return each as plain data that JSON can represent."""
         return [row.to_dict() for row in self.rows]
 
     def to_dict(self) -> dict[str, list[Any]]:
@@ -323,7 +323,7 @@ def _used(plan: Plan, asked: Query) -> dict[Any, tuple[str, ...]]:
 
 
 def facts_of_measured(plan: Plan) -> dict[str, Any]:
-    """Return how the numbers of a plan's release are read, as plain data that JSON can hold."""
+    """Return how the numbers of a plan's release are read, as plain data that JSON can represent."""
     used = _used(plan, plan.query)
     finds = [pass_.keys.name for pass_ in plan.passes if pass_.keys is not None and pass_.finds_groups]
     return {
@@ -359,7 +359,7 @@ def _fact(column: MeasuredColumn) -> dict[str, Any]:
 
 
 def _told(fact: Mapping[str, Any], limit: int) -> MeasuredColumn:
-    """Return what `_fact` wrote, with noise for a contribution limit that was chosen."""
+    """Return the column that `_fact` wrote, with noise for a contribution limit that was chosen."""
     return MeasuredColumn(
         fact["what"],
         fact["kind"],

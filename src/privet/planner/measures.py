@@ -1,4 +1,4 @@
-"""What a pass releases of its scan: a closed union of measures, each with its cost, draw, proof and words.
+"""The release of a pass: a closed union of measures, each with its cost, draw, proof and words.
 
 Everything here but `draw` uses public facts and released numbers only; the input of `draw` comes from
 `privet.release`, which alone opens an engine's sealed results.
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 Noise = Laplace | Gaussian
 Cell = tuple[Key, ...]
 Columns = tuple[tuple[Any, ...], ...]
-"""What is released: for each column, an integer or a value for each group."""
+"""The release: for each column, an integer or a value for each group."""
 
 QuantileDraw = QuantileChoice | SeveralRanks | QuantileLadder
 """Everything that chooses quantiles, or their intervals."""
@@ -63,7 +63,7 @@ SURE = Fraction(99, 100)
 first edition. For more, it is the declared bounds."""
 
 FALSE = Fraction(1, 10_000)
-"""The probability, at most, that some range without rows is believed to have some, in each group."""
+"""The probability, at most, that some range without rows is taken to have some, in each group."""
 
 _LEAST_BLOCK = 256
 """The public length in which noise is drawn for keys, unless one unit can have more."""
@@ -201,7 +201,7 @@ class KeyRelease:
 
     @property
     def name(self) -> str:
-        """What it is, in words."""
+        """Its name in words."""
         return f"{self.mechanism.name} threshold"
 
     @property
@@ -236,7 +236,7 @@ class KeyRule:
 
     @property
     def name(self) -> str:
-        """What it is, in words."""
+        """Its name in words."""
         return "Optimal rule for keys"
 
     @property
@@ -499,7 +499,7 @@ class QuantileMeasure:
         )
 
     def covered(self, share: Fraction, confidence: float) -> str:
-        """Return in words what the interval of a quantile covers at a confidence, where ladders make it."""
+        """Return in words the coverage of a quantile's interval at a confidence, where ladders make it."""
         draws = [draw for _, draw in self.ladders_of(share)]
         whole = "the quantile of what the rows were sampled from" if draws[0].beta else "the quantile"
         level = 1 - float(sum(draw.alpha + draw.beta for draw in draws))
@@ -737,7 +737,7 @@ class ModeMeasure:
             raise InvariantError("values are chosen for another sensitivity than their scan has")
 
     def measured(self, scan: Scan) -> list[MeasuredColumn]:
-        """Return what each released column is."""
+        """Return the meaning of each released column."""
         over = plain_text_of(scan.keys[-1].expression)
         return [
             MeasuredColumn(f"the value of {over} at rank {rank + 1} by how frequent it is", "selection", self._law)
@@ -749,7 +749,7 @@ class ModeMeasure:
         return "Permute-and-flip" if self.choice.law == "exponential" else "Exponential"
 
     def facts(self, scan: Scan) -> list[dict[str, Any]]:
-        """Return what is chosen, from what, and how far off it may be, as plain data."""
+        """Return the choice, its options, and how far off it may be, as plain data."""
         draw, option = self.choice, scan.keys[-1]
         size = _SIZE if option.values is None else len(option.values)
         where = " in each group" if scan.keys[:-1] else ""
@@ -1124,7 +1124,7 @@ def _sum_in_words(measure: Measure, scan: Scan) -> str:
 
 
 def summed_in_words(total: Sum, scan: Scan) -> str:
-    """Return what a released integer is a sum of, with its expression and its bounds."""
+    """Return the sum that a released integer stands for, with its expression and its bounds."""
     where = _where_in_words(total.where)
     if scan.bounding.of is not None:
         how = "number" if total.expression is None else "sum"
@@ -1181,7 +1181,7 @@ def _how(draw: QuantileDraw) -> str:
 
 
 def _ranged(key: Expression) -> Expression:
-    """Return what the number of a range is computed from: the column in the first of its comparisons."""
+    """Return the expression that the number of a range is computed from: the column in the first of its comparisons."""
     while isinstance(key, Call):
         if key.function != "case":
             return key.arguments[0]

@@ -69,7 +69,7 @@ def loss_of(scan: Scan, scales: Sequence[Fraction], family: Family) -> Fraction:
 
     `scales` are those of Laplace noise, or variances of Gaussian noise, of sums in which every row has weight 1.
 
-    Let a row give v_i v_j to the pair (i, j), with |v_i| <= B_i, and D = B_i B_j.
+    Let a row add v_i v_j to the pair (i, j), with |v_i| <= B_i, and D = B_i B_j.
 
     Guarantee: **A box.** Of the pairs between two axes a row has at most one, so it gives at most the largest D / b
     of these (D^2 / s^2), and their sum over pairs of axes in all. A row that changes moves a single pair within

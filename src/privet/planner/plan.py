@@ -2,7 +2,7 @@
 
 The cost of a plan is derived from the mechanisms that will draw its noise; there is nowhere else to write it down.
 
-Each deliberate change is an edition of one kind of question: what it changed, and which answers it kept. A digest names
+Each deliberate change is an edition of one kind of question: the change, and the answers that it kept. A digest names
 the edition of the planner that made a plan, so that a change charges no question again that it does not concern, and
 never takes an answer for one that would be released in another way now. Releases of an earlier edition are
 still found where its plan was sound.
@@ -261,7 +261,7 @@ class Plan:
     """A query with every decision made. The passes are the private part; the rest reads their releases.
 
     Print it for its words and a table of releases; `to_dict` has the same as plain data. Where there are several
-    `rounds`, the passes are those of one after the other, the same but for their noise; readings say where their sums
+    `rounds`, the passes are those of one after the other, the same but for their noise; readings state where their sums
     are in each round, and the event is that of all rounds: the most that the answer can cost.
     """
 
@@ -459,7 +459,7 @@ class Plan:
         return explain(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything public about the plan as plain data that JSON can hold."""
+        """Return everything public about the plan as plain data that JSON can represent."""
         from .accuracy import facts_of, widths
         from .explain import facts
 
@@ -566,7 +566,7 @@ def _shared_equally(plan: Plan) -> Plan | None:
 EDITIONS: tuple[Edition, ...] = (
     # SUM, beside AVG of the same column, is read from the centred sum and the count; it was a third sum before
     Edition("sum beside mean", 2, lambda passes: False, sound=True, earlier=_before, asked=_beside),
-    # intervals of quantiles had two ends that were chosen, and took a third of what a quantile costs
+    # intervals of quantiles had two ends that were chosen, and took a third of the cost of a quantile
     Edition("quantile", 2, _has_ladders, sound=True, earlier=_without_ladders),
     # declared bounds are narrowed by the conditions of a question; values were clamped to the whole of them before
     Edition("bounds narrowed by conditions", 2, lambda passes: False, sound=True, earlier=_wider, asked=_narrowed),
@@ -586,7 +586,7 @@ class Made(NamedTuple):
 
 
 def digest_of(passes: tuple[Pass, ...], editions: int | None = None) -> str:
-    """Return the fingerprint of what is released, by the planner of today or of the time of a number of editions.
+    """Return the fingerprint of a release, by the planner of today or of the time of a number of editions.
 
     The first edition of every kind is not written: a question that no change concerned has the digest it always had.
     """

@@ -30,7 +30,7 @@ class PublicPlan(Plan):
     """A question about public tables only: nothing is measured, and nothing is charged."""
 
     schemas: tuple[tuple[str, Mapping[str, Kind]], ...] = ()
-    """The columns that are read of the tables of each question that it stands on, and their kinds."""
+    """The columns that are read of the tables of each question that it reads, and their kinds."""
 
     @classmethod
     def of(cls, query: Query, tables: Mapping[str, Schema], *, rho: bool = False) -> Self:
@@ -75,7 +75,7 @@ class PublicPlan(Plan):
         return {"table": " and ".join(self.names), "protects": "nothing: public tables only", "cost": dict(self.price)}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything about the plan as plain data that JSON can hold."""
+        """Return everything about the plan as plain data that JSON can represent."""
         return {"digest": self.digest, **self.facts(), "releases": [], "columns": [], "target": None}
 
     def __repr__(self) -> str:
@@ -83,7 +83,7 @@ class PublicPlan(Plan):
 
 
 def listings(query: Query) -> tuple[Query, ...]:
-    """Return the questions whose rows a question stands on: itself, and those that come to it."""
+    """Return the questions whose rows a question reads: itself, and those that come to it."""
     return (query, *query.others)
 
 

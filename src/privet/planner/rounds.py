@@ -343,7 +343,7 @@ Following = Callable[[tuple[Any, ...]], NextStep]
 class InSteps(Plan):
     """A question that needs values first: a plan for each of them, and that of the question.
 
-    The last plan is made with other values of their kinds, and made again with what is released.
+    The last plan is made with other values of their kinds, and made again with the released ones.
     Guarantee: the spends of all steps add up to that of the whole, so that they cost no more than it together,
     whatever is released by the first of them. An account is charged for each before it is read.
     Cites: [DR14, Thm 3.16], [BS16, Lemma 1.7].
@@ -388,7 +388,7 @@ class InSteps(Plan):
         return "\n".join([*lines, f"All steps together cost {listed}."])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything public about the steps as plain data that JSON can hold."""
+        """Return everything public about the steps as plain data that JSON can represent."""
         last = self.steps[-1].to_dict()
         return {
             **last,

@@ -1,4 +1,4 @@
-"""Quantiles, MIN and MAX, the most frequent values and private bounds in a plan: what is chosen, and from what.
+"""Quantiles, MIN and MAX, the most frequent values and private bounds in a plan: choices and their options.
 
 Their grids and options, how far one unit moves ranks and counts, how a spend is divided among them, and what their
 intervals cover. A least value of no rows would come out as the greatest one that is declared: it is NULL instead, by a
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from privet.core.event import Floats
 
 PART = Fraction(1, 10)
-"""What the count takes of what is spent on the quantiles of a column that have a least or a greatest among them."""
+"""The count's part of the spend on the quantiles of a column that have a least or a greatest among them."""
 
 EMPTY = 0.999
 """How often the least and the greatest of no rows at all are NULL, or more often."""
@@ -112,7 +112,7 @@ def without_rows(plan: Plan, reading: Reading, values: Any, sums: Mapping[Place,
 
 
 def presence_only(plan: Plan) -> frozenset[int]:
-    """Return the passes that count rows for the least and the greatest alone, and share what those may cost."""
+    """Return the passes that count rows for the least and the greatest alone, and share their spend."""
     counts = _passes(place for reading in plan.readings if reading.has_presence for place in reading.places[1:])
     others = _passes(place for reading in plan.readings if not reading.has_presence for place in reading.places)
     return frozenset(index for index in counts - others if plan.passes[index].keys is None)
@@ -131,7 +131,7 @@ def presence_notes(plan: Plan) -> list[str]:
 
 
 def presence_lines(plan: Plan) -> list[str]:
-    """Return in words what the count of rows for the least and the greatest costs."""
+    """Return in words the cost of the count of rows for the least and the greatest."""
     asked = [reading for reading in plan.readings if reading.has_presence]
     if not asked:
         return []
@@ -415,7 +415,7 @@ def _wants(shares: Sequence[Fraction], *, squared: bool, even: bool) -> list[Wan
 
     The division of the first edition: a single quantile takes two thirds for itself, and a third for its interval;
     several together take nine tenths, or eight tenths where they are chosen jointly. With `even`, it is a third. With
-    `squared`, it is the squares of the sizes that add up. What the least and the greatest take is still that.
+    `squared`, it is the squares of the sizes that add up. The least and the greatest still take that.
     """
     inner = tuple(share for share in shares if 0 < share < 1)
     multiple, joint = len(inner) > 1, jointly(len(inner), squared=squared)
@@ -440,11 +440,11 @@ def _unit(wants: Sequence[Want], part: Spend) -> Fraction:
     return Fraction(math.isqrt(squared.numerator * bits**2 // squared.denominator), bits)
 
 
-# What the intervals of quantiles cover, in words.
+# The coverage of quantiles' intervals, in words.
 
 
 def choice_notes(plan: Plan, confidence: float) -> list[str]:
-    """Return what the intervals of quantiles cover."""
+    """Return notes on the coverage of quantiles' intervals."""
     if not any(pass_.measure.draws for pass_ in plan.passes):
         return []
     notes, ends = [], False
@@ -465,7 +465,7 @@ def choice_notes(plan: Plan, confidence: float) -> list[str]:
 
 
 def _about_ends(plan: Plan) -> list[str]:
-    """Return how far inside the least and the greatest values are looked for, and what becomes of too few rows."""
+    """Return how far inside the least and the greatest values are looked for, and the outcome of too few rows."""
     aims = [
         abs(slot.offset) / 2**pass_.scan.bounding.shift
         for pass_, measure in quantile_passes(plan.passes)
@@ -507,7 +507,7 @@ def far_notes(plan: Plan, released: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(notes)
 
 
-# How the most frequent values are chosen: from what, how far one unit can move their counts, and for what spend.
+# How the most frequent values are chosen: their options, how far one unit can move the counts, and the spend.
 #
 # Everything here comes from public facts. Values that are not declared are found first, as keys are, for half the
 # part.
@@ -562,7 +562,7 @@ def winners_pass(mode: Mode, scan: Scan, part: Spend, *, rule: Rule, contributio
 
 
 def place_of(mode: Mode, passes: tuple[Pass, ...], where: Expression | None) -> Place:
-    """Return where a value is among what a plan over the rows that meet a condition chooses."""
+    """Return where a value is among the choices of a plan over the rows that meet a condition."""
     wanted = (mode.expression, conjunction(where, mode.where))
     for index, pass_ in enumerate(passes):
         if isinstance(pass_.measure, ModeMeasure) and (pass_.scan.keys[-1].expression, pass_.scan.where) == wanted:
@@ -602,7 +602,7 @@ def _range_each(part: Spend, choices: int) -> Fraction:
     return Fraction(math.isqrt(squared.numerator * _BITS**2 // squared.denominator), _BITS)
 
 
-# The most frequent values of a plan in words and as plain data: what is chosen, from what, how far off it may be.
+# The most frequent values of a plan in words and as plain data: the choice, its options, how far off it may be.
 
 
 def winner_notes(plan: Plan) -> list[str]:
@@ -631,7 +631,7 @@ def largest_in_words(one: Pass, largest: Largest) -> str:
 # Private bounds in a plan: noisy counts in public ranges, how large one must be, and all of it in words.
 
 
-# How a private range is found: a noisy count in each of many public ranges, and how large one must be to be believed.
+# How a private range is found: a noisy count in each of many public ranges, and how large one must be to count.
 #
 # Everything here comes from public facts. The counts are sums like any other, with one key more: the range.
 
@@ -674,7 +674,7 @@ def _known(span: Span) -> Expression:
     return Call("not", (Call("is_null", (span.expression,)),))
 
 
-# Private ranges of a plan in words: what is counted, what may be missed, and how a range is declared.
+# Private ranges of a plan in words: the counts, possible misses, and how a range is declared.
 
 
 def range_notes(plan: Plan, values: Mapping[str, Sequence[Any]]) -> list[str]:

@@ -2,7 +2,7 @@
 
 A row moves a centred sum by half as much as a sum of numbers that are not negative. With d such sums, the count costs
 less than that saves: standard deviations fall from sqrt(d) to (sqrt(d) + 1) / 2 at the same price. Every noise is
-independent and drawn by a mechanism of its own, whose event is what is charged; nothing here but public facts.
+independent and drawn by a mechanism of its own, whose event is charged; nothing here but public facts.
 """
 
 from __future__ import annotations
@@ -247,7 +247,7 @@ def errs_less(plan: Plan, other: Plan) -> bool:
 
 
 def _ratios(plan: Plan, reading: Reading, other: Plan, before: Reading) -> list[float]:
-    """Return the variances of what an aggregate is read from over those in another plan; of a SUM, its own."""
+    """Return the variances of an aggregate's sums over those in another plan; of a SUM, its own."""
     was = _variance(other, before)
     if was:
         return [_variance(plan, reading) / was]

@@ -38,8 +38,9 @@ _TIMES = 4
 def sensitivity_of(total: Sum, scan: Scan) -> Sensitivity:
     """Return how far the integers that the scan returns for one of its sums can move between neighbours.
 
-    Let B bound the norm of what one unit gives to all cells: Y for one row of at most Y (`Once`); Y * limit * 2**shift
-    in L1, or with its square in L2 (`Norm`); Y * rows in each of at most `groups` cells (`Truncate`); `most` (`Pairs`).
+    Let B bound the norm of one unit's contributions to all cells: Y for one row of at most Y (`Once`); Y * limit *
+    2**shift in L1, or with its square in L2 (`Norm`); Y * rows in each of at most `groups` cells (`Truncate`); `most`
+    (`Pairs`).
 
     Guarantee: add-remove: B, since a unit's cells appear or vanish. Change-one: the unit's old cells vanish and its
     new ones appear: L1 2B. In L2, let a row give a number in [-d, u], and c, c' be what the unit gave and gives as
@@ -104,7 +105,7 @@ def size_sensitivity(scan: Scan) -> Sensitivity:
 
 
 def reach_of(scan: Scan) -> Fraction:
-    """Return the most that the cells of a scan's first sum, which one unit gives, add up to, for all units that differ.
+    """Return the most that one unit's cells of a scan's first sum add up to, for all units that differ.
 
     Guarantee: what a unit gives to all cells is a vector u >= 0 of weighted counts with sum u <= B: 1 (`Once`),
     limit * 2**shift (`Norm` of order 1), rows * groups (`Truncate`); for any integer matrix A and any norm then
@@ -307,7 +308,7 @@ def bounding_bias(plan: Plan) -> dict[str, Bias]:
     weighted mean, spread or quantile, of which `mean_notes` tells. Facts that are declared and not proven (keys) count
     as true here: nothing but a mark depends on them.
     """
-    if plan.covers == "bounding":  # intervals that cover what is removed are paid for, and need no mark
+    if plan.covers == "bounding":  # intervals that cover the removed part are paid for, and need no mark
         return {}
     return {reading.name: _of_reading(plan, reading) for reading in plan.readings}
 

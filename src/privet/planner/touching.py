@@ -33,7 +33,7 @@ def with_blocks(query: Query, tables: Mapping[str, Schema]) -> Query:
     another block than their own. What is read is decided from the result again, by `blocks_read`.
     """
     private = [name for name in tables_of(query.table) if not tables[name].unit.public]
-    if query.others:  # they stand on relations of their own, so all of it is charged for all data
+    if query.others:  # they are over relations of their own, so all of it is charged for all data
         return query
     if len(private) != 1 or tables[private[0]].blocks is None or members_of(tables[private[0]]) is None:
         return query
@@ -103,7 +103,7 @@ _MEMBERS = {"rows": "rows", "people": "people", "windows": "windows that have ro
 
 
 def block_promise(name: str, schema: Schema) -> str:
-    """Return in words what a table's blocks promise to one of those whom it protects; nothing where it has none."""
+    """Return in words the promise of a table's blocks to each protected unit; nothing where it has none."""
     if schema.blocks is None:
         return ""
     by, changes = f"{name} is divided by {schema.blocks.column}", schema.neighbors == "change-one"
