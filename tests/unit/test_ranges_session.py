@@ -163,6 +163,8 @@ def test_a_curve_with_a_band_and_a_table(tmp_path: Path) -> None:
     for place, figure in enumerate((ages.plot(tmp_path / "0.png"), costs.plot(tmp_path / "1.png", show="histogram"))):
         assert (tmp_path / f"{place}.png").stat().st_size > 1000
         assert figure.axes[0].collections  # the band
+    assert ages.plot().axes[0].get_ylabel() == "n up to each age"
+    assert costs.plot(show="histogram").axes[0].get_ylabel() == "n"
     assert list(ages.to_pandas().columns[:2]) == ["age", "n"]
 
 

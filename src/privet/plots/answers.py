@@ -36,6 +36,9 @@ _MOST_CELLS = 40
 _NAMED = 24
 """About how many values are named along a side of a map that has more of them than have room."""
 
+_MOST_DATES = 6
+"""This many dates are named along an axis at most."""
+
 _MOST_WRITTEN = 12 * 12
 """This many cells of a map have their number and its error written in them."""
 
@@ -296,7 +299,7 @@ def _name_places(
         axes.yaxis.set_major_formatter(_WRITTEN)
     if _over_time(keys[:1]) and (grid is not None or len(keys) == 1) and rows > 2:
         if isinstance(keys[0].values[0], datetime.date):
-            last.tick_params(axis="x", rotation=0)
+            _few_dates(last, keys[0].values)
         return
     names = [_label(value) for value in grid.first] if grid is not None else _row_names(keys, rows)
     if len(names) <= _MOST_BARS:
@@ -305,6 +308,20 @@ def _name_places(
     else:
         last.set_xticks([])
         last.set_xlabel(f"{last.get_xlabel()} ({len(names):,} groups)")
+
+
+def _few_dates(axes: Axes, values: Sequence[Any]) -> None:
+    """Name as many dates along an axis as have room beside each other; of a few days, each."""
+    from matplotlib.dates import AutoDateFormatter, AutoDateLocator
+
+    moments = sorted(set(values))
+    short = moments[-1] - moments[0] < datetime.timedelta(days=_MOST_DATES)
+    # over longer times, days of the month would come too close at its end
+    places = AutoDateLocator(minticks=3, maxticks=_MOST_DATES, interval_multiples=short)
+    axes.xaxis.set_major_locator(places)
+    axes.xaxis.set_major_formatter(AutoDateFormatter(places))
+    if short and not isinstance(moments[0], datetime.datetime):
+        axes.set_xticks(moments)
 
 
 def _named_places(values: Sequence[Any]) -> range:

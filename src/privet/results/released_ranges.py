@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -290,6 +290,10 @@ class Ranges(ReleasedCounts):
         table = self.cumulative() if kind == "cumulative" else self.counts()
         if kind == "histogram" and len(table.series) > 2:  # along the low ends of bins
             table = CountTable((Series(self.column, self.starts), table.series[-1]), table.confidence, table.notes)
+        if kind == "cumulative":
+            *keys, counts = table.series
+            counts = replace(counts, name=f"{counts.name} up to each {self.column}")
+            table = CountTable((*keys, counts), table.confidence, table.notes)
         return table.plot(path, theme=theme)
 
     def _ranges(self, spans: list[tuple[int, int]], level: float) -> Answers:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,19 @@ def test_time_makes_a_line_with_a_band_in_its_order() -> None:
     keys = [Column("month", days * 2), Column("sex", ("f",) * 3 + ("m",) * 3)]
     (axes,) = plot_answer([*keys, noisy(30, 10, 20, 3, 1, 2)], confidence=0.9).axes
     assert [line.get_ydata().tolist() for line in axes.lines] == [[10, 20, 30], [1, 2, 3]]
+
+
+@pytest.mark.parametrize("many", [3, 6, 7, 10, 20, 31, 45, 60, 90, 181, 366, 730, 5000])
+@pytest.mark.parametrize("first", [datetime.date(2025, 1, 1), datetime.date(2024, 2, 20)], ids=str)
+def test_names_of_dates_have_room_beside_each_other(first: datetime.date, many: int) -> None:
+    days = tuple(first + datetime.timedelta(days=place) for place in range(many))
+    figure = plot_answer([Column("day", days), noisy(*range(many))], confidence=0.95)
+    figure.canvas.draw()
+    (axes,) = figure.axes
+    boxes = [label.get_window_extent() for label in axes.get_xticklabels()]
+    shown = [box for box in boxes if axes.bbox.x0 <= (box.x0 + box.x1) / 2 <= axes.bbox.x1]
+    assert len(shown) >= 2
+    assert all(left.x1 < right.x0 for left, right in pairwise(shown))
 
 
 def test_bins_are_named_by_their_ends() -> None:
