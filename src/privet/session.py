@@ -39,7 +39,7 @@ from .display import (
 )
 from .engines.duckdb.engine import DuckDB
 from .execution.affordable import with_largest
-from .execution.batches import plan_questions, run_batch
+from .execution.batches import plan_list, run_batch
 from .execution.clipping import Clipping, clipping_report
 from .execution.counting import (
     MarginalsPlan,
@@ -451,7 +451,7 @@ class Session:
             confidence=confidence,
             at_most=at_most,
         )
-        return plan_questions(questions, options, self._catalog, weights=weights)
+        return plan_list(questions, options, self._catalog, weights=weights)
 
     def ask_all(
         self,
@@ -499,7 +499,7 @@ class Session:
             at_most=at_most,
         )
         with self._executor.pace.asking():
-            batch = plan_questions(questions, options, self._catalog, weights=weights)
+            batch = plan_list(questions, options, self._catalog, weights=weights)
             return run_batch(self._executor, batch, confidence=confidence, key=key)
 
     def run_all(self, batch: Batch, *, confidence: Number | None = None, key: str | None = None) -> tuple[Answer, ...]:

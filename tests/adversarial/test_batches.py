@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -210,6 +211,32 @@ def test_a_durable_ledger_keeps_a_batch_and_tells_of_it(tmp_path: Path) -> None:
 def test_a_batch_that_is_not_a_list_says_what_is_wanted(session: Session) -> None:
     with pytest.raises(BadParameter, match="a list of 1 to 100 questions"):
         session.ask_all(COUNT, epsilon=1)  # type: ignore[arg-type]
+    with pytest.raises(BadParameter, match="got '101 of them'"):
+        session.ask_all([COUNT] * 101, epsilon=1)
+
+
+@pytest.mark.parametrize(
+    ("said", "match"),
+    [
+        ("SELECT COUNT(*) FROM visit", r"^question 3: there is no table 'visit'.*\^$"),
+        ("SELECT * FROM visits", "^question 3: this lists single rows"),
+        ("", "^question 3: there is no query"),
+        (5, "^question 3: question must be SQL"),
+    ],
+)
+def test_a_refusal_names_the_question_that_it_is_about(session: Session, said: Any, match: str) -> None:
+    with pytest.raises(RequestError, match=re.compile(match, re.DOTALL)) as refused:
+        session.ask_all([COUNT, OLD, said, said], epsilon=1)
+    assert refused.value.to_dict()["message"] == str(refused.value)
+    assert session.history() == ()
+
+
+@pytest.mark.parametrize("how", [{"contribution": "auto"}, {"epsilon": -1}, {"epsilon": 1, "weights": [1]}])
+def test_a_refusal_of_the_whole_list_names_no_question(session: Session, how: dict[str, Any]) -> None:
+    with pytest.raises(RequestError) as refused:
+        session.ask_all([COUNT, OLD], **how)
+    assert "question 1" not in str(refused.value)
+    assert session.history() == ()
 
 
 @pytest.mark.parametrize(

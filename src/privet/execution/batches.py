@@ -31,13 +31,36 @@ MOST_QUESTIONS = 100
 """This many questions may be asked at once."""
 
 
+def plan_list(
+    questions: Sequence[Question], options: AskOptions, catalog: Catalog, *, weights: Sequence[int] | None = None
+) -> Batch:
+    """Return the plan for a list of questions; a refusal names the first question that is refused by itself as well."""
+    try:
+        return plan_questions(questions, options, catalog, weights=weights)
+    except RequestError as refused:
+        for place, question in enumerate(questions if _is_list(questions) and len(questions) > 1 else ()):
+            try:
+                plan_questions([question], AskOptions(), catalog)
+            except RequestError as error:
+                if str(error) == str(refused):
+                    refused.args = (f"question {place + 1}: {refused}", *refused.args[1:])
+                    break
+        raise
+
+
+def _is_list(questions: object) -> bool:
+    listed = isinstance(questions, Sequence) and not isinstance(questions, (str, bytes, bytearray))
+    return listed and 1 <= len(cast(Sequence[Any], questions)) <= MOST_QUESTIONS
+
+
 def plan_questions(
     questions: Sequence[Question], options: AskOptions, catalog: Catalog, *, weights: Sequence[int] | None = None
 ) -> Batch:
     """Return every decision about the answers to several questions, and their joint price."""
-    listed = isinstance(questions, Sequence) and not isinstance(questions, (str, bytes, bytearray))
-    if not listed or not 1 <= len(questions) <= MOST_QUESTIONS:
-        raise BadParameter("questions", type(questions).__name__, f"a list of 1 to {MOST_QUESTIONS} questions")
+    if not _is_list(questions):
+        many = isinstance(questions, (list, tuple))
+        given = f"{len(questions):,} of them" if many else type(questions).__name__
+        raise BadParameter("questions", given, f"a list of 1 to {MOST_QUESTIONS} questions")
     read = [_read_plain(question, catalog) for question in questions]
     targets = targets_of([wish for _, wish in read], options.within, options.confidence)
     spend = spend_of(catalog.budget, options)
