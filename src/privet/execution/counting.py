@@ -29,6 +29,7 @@ from privet.planner.many_counts import (
 )
 from privet.planner.stability import loses
 from privet.planner.verify import verify
+from privet.query.evaluation import bucket
 from privet.query.expressions import typed
 from privet.query.frame import Frame
 from privet.query.nodes import Query
@@ -248,7 +249,7 @@ def plan_ranges(
     frame: Frame, column: str | Term, catalog: Catalog, options: AskOptions, *, bins: int | None = None
 ) -> RangesPlan:
     """Return the plan for all ranges of a column: of every value, or of bins."""
-    if not is_a(column, (str, Term)):
+    if not is_a(column, (str, Term)) or (isinstance(column, str) and not column):
         raise BadParameter("column", column, "the name of a column, such as 'age'")
     many = None if bins is None else whole(bins, "bins", least=1, most=_MOST_CELLS)
     if not isinstance(frame, Frame) or frame._keys:
@@ -289,10 +290,23 @@ def _all_ranges(sizes: tuple[int, ...]) -> Workload:
     return all_ranges(sizes[0])
 
 
-def _edges(bucket: Expression) -> list[float]:
-    """Return where the bins of a histogram start, and where the last one ends."""
-    low, high, many = (Fraction(cast(Any, argument.constant)) for argument in bucket.arguments[1:])
-    return [float(low + (high - low) * place / many) for place in range(int(many) + 1)]
+def _edges(bins: Expression) -> list[float]:
+    """Return where the bins of a histogram start, and where the last one ends.
+
+    Engines compute bins in doubles, by which 0.29 is below the 29th hundredth of 1: a bin starts at the least number
+    that is not in one before it, and numbers that only differ from its start by rounding may be in it.
+    """
+    low, high, number = (argument.constant for argument in bins.arguments[1:])
+    first, last, count = Fraction(cast(Any, low)), Fraction(cast(Any, high)), int(str(number))
+    edges = [float(first + (last - first) * place / count) for place in range(count + 1)]
+    for place in range(1, count):
+        before, start = edges[place], edges[place]
+        if bucket((start, low, high, count), ()) < place:
+            start = edges[place + 1]
+            while before < (middle := before + (start - before) / 2) < start:
+                before, start = (before, middle) if bucket((middle, low, high, count), ()) >= place else (middle, start)
+            edges[place] = start
+    return edges
 
 
 def _listed_cells(

@@ -349,7 +349,7 @@ class Ranges(ReleasedCounts):
 
     @cached_property
     def _bounds(self) -> str:
-        return f"{self.starts[0]} to {self.ends[-1]}, in {self.cells:,} cells"
+        return f"{self.starts[0]} to {self.ends[-1]}, in {self.cells:,} cell{'s' * (self.cells > 1)}"
 
     def _words(self) -> list[str]:
         use = "Use .count(low, high), .prefix(high), .quantile(0.5), .histogram(10), .to_pandas(), .plot()."
