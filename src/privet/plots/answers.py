@@ -317,9 +317,9 @@ def _few_dates(axes: Axes, values: Sequence[Any]) -> None:
     moments = sorted(set(values))
     short = moments[-1] - moments[0] < datetime.timedelta(days=_MOST_DATES)
     # over longer times, days of the month would come too close at its end
-    places = AutoDateLocator(minticks=3, maxticks=_MOST_DATES, interval_multiples=short)
+    places: Any = AutoDateLocator(minticks=3, maxticks=_MOST_DATES, interval_multiples=short)  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_locator(places)
-    axes.xaxis.set_major_formatter(AutoDateFormatter(places))
+    axes.xaxis.set_major_formatter(AutoDateFormatter(places))  # type: ignore[no-untyped-call]
     if short and not isinstance(moments[0], datetime.datetime):
         axes.set_xticks(moments)
 
