@@ -30,9 +30,9 @@ MUTANTS = [
     *of(
         "server.pages.page_serving:asset",
         PAGES,
-        ("found is None or found.digest != request.path_params['digest']", "found is None"),
+        ("file is None or file.digest != request.path_params['digest']", "file is None"),
     ),
-    *of("server.pages.svg_charts:draw_lines", PAGES, ("sorted(points, key=lambda one: one.place or 0)", "[]")),
+    *of("server.pages.svg_charts:draw_lines", PAGES, ("sorted(points, key=lambda point: point.place or 0)", "[]")),
     *of("server.pages.analyst_pages:_touched", PAGES, ("session._executor.touched(_steps(plan))", "None")),
     *of(
         "server.saved_questions:save_question",

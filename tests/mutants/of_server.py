@@ -64,7 +64,7 @@ MUTANTS = [
         ('line["event"] = "listener"', 'line["event"] = record.getMessage()'),
         ("record.exc_info[0].__name__", "str(record.exc_info[1])"),
     ),
-    *of("server.http_call:_each_once", ATTACKS, ("len(found) != len(pairs)", "False")),
+    *of("server.http_call:_each_once", ATTACKS, ("len(members) != len(pairs)", "False")),
     *of(
         "server.http_call:_read_body",
         ATTACKS,

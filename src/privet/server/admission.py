@@ -65,10 +65,10 @@ class LedgerView:
         blocks: Touched | None = None,
     ) -> Receipt:
         """Charge an event to an account, durably."""
-        told: dict[str, Any] = {"key": key, "versions": versions, "text": text, "facts": facts}
+        details: dict[str, Any] = {"key": key, "versions": versions, "text": text, "facts": facts}
         if blocks is not None and isinstance(self._ledger, CountsBlocks):
-            told["blocks"] = blocks
-        return self._ledger.charge(event, digest, account=account, **told)
+            details["blocks"] = blocks
+        return self._ledger.charge(event, digest, account=account, **details)
 
     def store(self, receipt: Receipt, released: Plain) -> tuple[Receipt, Plain]:
         """Store what was released for a charge."""

@@ -76,10 +76,10 @@ def log_out(call: HttpCall) -> Response:
 
 def about_me(call: HttpCall) -> Response:
     """Return what an account may know about itself."""
-    told = call.identity.to_dict()
+    facts = call.identity.to_dict()
     if call.login is not None:
-        told["csrf_token"] = call.state.signer.csrf_token(call.login)
-    return reply(told)
+        facts["csrf_token"] = call.state.signer.csrf_token(call.login)
+    return reply(facts)
 
 
 # What there is.
@@ -87,7 +87,7 @@ def about_me(call: HttpCall) -> Response:
 
 def list_datasets(call: HttpCall) -> Response:
     """Return the data sets that the account may know of."""
-    return reply({"datasets": [{"name": one.name} for one in call.state.visible(call.identity)]})
+    return reply({"datasets": [{"name": dataset.name} for dataset in call.state.visible(call.identity)]})
 
 
 def catalog(call: HttpCall) -> Response:
@@ -100,7 +100,7 @@ def catalog(call: HttpCall) -> Response:
 def list_tables(call: HttpCall) -> Response:
     """Return the tables and views that may be asked about, with examples."""
     session = call.dataset.desk(call.identity).admitting
-    return reply({"tables": [{"name": name, **one.to_dict()} for name, one in session.tables.items()]})
+    return reply({"tables": [{"name": name, **table.to_dict()} for name, table in session.tables.items()]})
 
 
 def one_table(call: HttpCall) -> Response:
@@ -123,7 +123,7 @@ def public_rows(call: HttpCall) -> Response:
 
 def _exact(row: tuple[Any, ...]) -> Any:
     """Return a row of a public table as a ledger keeps values: floats as the ratios that they are."""
-    return tuple(read_rational(one) if isinstance(one, float) else one for one in row)
+    return tuple(read_rational(value) if isinstance(value, float) else value for value in row)
 
 
 # Plans and questions.
@@ -148,14 +148,14 @@ def plan_operation(name: str, call: HttpCall) -> Response:
     session = call.dataset.desk(call.identity).admitting
     with asked_at(_moment(call)):
         made: Any = OPERATIONS[name].plan(session, call.body)
-    told = made.to_dict() if hasattr(made, "to_dict") else {}
+    facts = made.to_dict() if hasattr(made, "to_dict") else {}
     inner = getattr(made, "plan", None)
     event = getattr(made, "event", None) or getattr(inner, "event", None)
     fits = None if event is None else session.ledger.admits(event, account=session.account)
     price = getattr(made, "price", None) or (made.cost() if callable(getattr(made, "cost", None)) else None)
     price = price or getattr(made, "cost", None)
     text = made.explain() if hasattr(made, "explain") else repr(made)
-    return reply({"plan": told, "price": plain(price), "fits": fits, "text": text, "left": _left(call)})
+    return reply({"plan": facts, "price": plain(price), "fits": fits, "text": text, "left": _left(call)})
 
 
 def _key(call: HttpCall) -> str | None:
@@ -166,7 +166,7 @@ def _key(call: HttpCall) -> str | None:
 
 
 def _canonical(body: Mapping[str, Any]) -> str:
-    return json.dumps({name: one for name, one in body.items() if one is not None}, sort_keys=True)
+    return json.dumps({name: value for name, value in body.items() if value is not None}, sort_keys=True)
 
 
 def _identifier(call: HttpCall, name: str, moment: datetime.datetime) -> str:
@@ -257,22 +257,22 @@ def _stored_body(asked: AskedQuestion, written: bytes) -> bytes:
     return _with_result({"id": asked.id, "state": "released", "elapsed": 0, "operation": asked.operation}, written)
 
 
-def _with_result(told: dict[str, Any], written: bytes) -> bytes:
+def _with_result(facts: dict[str, Any], written: bytes) -> bytes:
     """Return the JSON of a job and of its result, which is written already."""
-    return dump(told)[:-1] + b',"result":' + written + b"}"
+    return dump(facts)[:-1] + b',"result":' + written + b"}"
 
 
 def _job_reply(call: HttpCall, job: Job) -> Response:
     place = {"Location": f"/v1/answers/{job.asked.id}"}
     if not job.over:
-        told: dict[str, Any] = {"id": job.asked.id, "state": job.state, "operation": job.asked.operation}
-        return reply(told, 202, {**place, "Retry-After": "1"})
-    told = {"id": job.asked.id, "state": job.state, "elapsed": job.elapsed, "operation": job.asked.operation}
+        facts: dict[str, Any] = {"id": job.asked.id, "state": job.state, "operation": job.asked.operation}
+        return reply(facts, 202, {**place, "Retry-After": "1"})
+    facts = {"id": job.asked.id, "state": job.state, "elapsed": job.elapsed, "operation": job.asked.operation}
     if job.error is not None:
-        return reply({**told, "error": job.error.to_dict()}, job.error.http_status)
+        return reply({**facts, "error": job.error.to_dict()}, job.error.http_status)
     written = dump(OPERATIONS[job.asked.operation].write(job.result))
     _keep_reply(call, job.asked, job.rights, job.result, written)
-    return Response(_with_result(told, written), 200, HEADERS, media_type="application/json")
+    return Response(_with_result(facts, written), 200, HEADERS, media_type="application/json")
 
 
 async def read_answer(call: HttpCall) -> Response:
@@ -281,8 +281,8 @@ async def read_answer(call: HttpCall) -> Response:
     seconds = min(float(call.number("wait", default=0, most=3600)), call.state.limits.wait)
     job = await find_job(call)
     if job is None:
-        told = "the server stopped before this was answered; ask again: what was charged is not charged twice"
-        return reply({"id": call.request.path_params["answer"], "state": "interrupted", "message": told})
+        message = "the server stopped before this was answered; ask again: what was charged is not charged twice"
+        return reply({"id": call.request.path_params["answer"], "state": "interrupted", "message": message})
     if not job.over:
         await job.wait(seconds)
     if not job.over or job.error is not None or form == "json":
@@ -339,18 +339,18 @@ def _event(name: str, elapsed: float) -> bytes:
 def list_answers(call: HttpCall) -> Response:
     """Return the latest questions of the account, latest first."""
     limit = call.number("limit", default=50, most=500)
-    found = call.state.accounts.asked_by(call.identity.name, call.dataset.name, limit)
-    told = [{"id": one.id, "operation": one.operation, "body": one.body, "created": one.created} for one in found]
-    return reply({"answers": told})
+    asked = call.state.accounts.asked_by(call.identity.name, call.dataset.name, limit)
+    rows = [{"id": row.id, "operation": row.operation, "body": row.body, "created": row.created} for row in asked]
+    return reply({"answers": rows})
 
 
 def stored_release(call: HttpCall) -> Response:
     """Return what was released for a plan that the account has paid for, as the ledger keeps it."""
     digest = call.request.path_params["digest"]
-    found = call.dataset.ledger.find(digest, call.identity.name) if 0 < len(digest) <= 200 else None
-    if found is None:
+    kept = call.dataset.ledger.find(digest, call.identity.name) if 0 < len(digest) <= 200 else None
+    if kept is None:
         raise NotFound("there is no such release for this account")
-    receipt, released = found
+    receipt, released = kept
     body = {"receipt": asdict(receipt), "released": codec.write_plain(released)}
     return Response(dump(body), 200, HEADERS, media_type="application/json")
 
@@ -380,18 +380,18 @@ def own_budget(call: HttpCall) -> Response:
 def own_history(call: HttpCall) -> Response:
     """Return the account's own charges, oldest first, a page at a time."""
     after, limit = call.number("after", default=0), call.number("limit", default=100, most=1000)
-    found = call.dataset.ledger.entries(after=after, limit=max(1, limit), account=call.identity.name)
-    charges = [one for one in found if one.kind == "charge"]
+    page = call.dataset.ledger.entries(after=after, limit=max(1, limit), account=call.identity.name)
+    charges = [entry for entry in page if entry.kind == "charge"]
     return reply(
-        {"charges": [_charge_json(one.to_dict()) for one in charges], "next": found[-1].number if found else None}
+        {"charges": [_charge_json(entry.to_dict()) for entry in charges], "next": page[-1].number if page else None}
     )
 
 
 def _charge_json(entry: dict[str, Any]) -> dict[str, Any]:
-    told = {
+    charge = {
         name: entry.get(name) for name in ("number", "time", "account", "digest", "event", "key", "versions", "text")
     }
-    return {**told, "facts": entry.get("facts", {})}
+    return {**charge, "facts": entry.get("facts", {})}
 
 
 def own_certificate(call: HttpCall) -> Response:
@@ -422,8 +422,8 @@ def ask_for_budget(call: HttpCall) -> Response:
 
 def own_requests(call: HttpCall) -> Response:
     """Return the account's own requests for more budget, latest first."""
-    found = call.state.accounts.requests(call.dataset.name, account=call.identity.name)
-    return reply({"requests": found})
+    requests = call.state.accounts.requests(call.dataset.name, account=call.identity.name)
+    return reply({"requests": requests})
 
 
 def read_budget(value: Any) -> Budget:
@@ -431,10 +431,10 @@ def read_budget(value: Any) -> Budget:
     allowed = 'an object such as {"epsilon": 1}, {"epsilon": 1, "delta": "1e-6"} or {"rho": 0.5}'
     from privet.core.numbers import written_ratio
 
-    if not isinstance(value, Mapping) or not all(type(one) in (int, float, str) for one in value.values()):
+    if not isinstance(value, Mapping) or not all(type(amount) in (int, float, str) for amount in value.values()):
         raise BadParameter("budget", value, allowed)
     amounts = {
-        name: written_ratio(str(one)[:60]) for name, one in value.items()
+        name: written_ratio(str(amount)[:60]) for name, amount in value.items()
     }  # decimals are what they are written as
     if None in amounts.values():
         raise BadParameter("budget", value, allowed)
@@ -485,12 +485,12 @@ ANALYST_ROUTES: tuple[ApiRoute, ...] = (
             f"{DATASET}/plan/{name}",
             ANALYST,
             partial(plan_operation, name),
-            f"Plan: {one.summary}",
-            _fields(one),
+            f"Plan: {operation.summary}",
+            _fields(operation),
             returns="Plan",
         )
-        for name, one in OPERATIONS.items()
-        if one.plans is not None
+        for name, operation in OPERATIONS.items()
+        if operation.plans is not None
     ),
     *(
         ApiRoute(
@@ -498,12 +498,12 @@ ANALYST_ROUTES: tuple[ApiRoute, ...] = (
             f"{DATASET}/{name}",
             ANALYST,
             partial(ask, name),
-            one.summary,
-            _fields(one),
+            operation.summary,
+            _fields(operation),
             (200, 202),
             returns="Job",
         )
-        for name, one in OPERATIONS.items()
+        for name, operation in OPERATIONS.items()
     ),
     ApiRoute(
         "GET",

@@ -27,7 +27,7 @@ DATASET = "/v1/datasets/{dataset}"
 
 def list_tokens(call: HttpCall) -> Response:
     """Return every token, without the tokens themselves."""
-    return reply({"tokens": [one.to_dict() for one in call.state.accounts.tokens()]})
+    return reply({"tokens": [token.to_dict() for token in call.state.accounts.tokens()]})
 
 
 def add_token(call: HttpCall) -> Response:
@@ -64,16 +64,16 @@ def revoke_token(call: HttpCall) -> Response:
 
 def list_all_datasets(call: HttpCall) -> Response:
     """Return the data sets, with their budgets and heads."""
-    told = []
-    for one in call.state.visible(call.identity):
-        budget = one.ledger.budget_of(None)
-        told.append({"name": one.name, "budget": budget_json(budget), "head": one.ledger.head()})
-    return reply({"datasets": told})
+    datasets = []
+    for dataset in call.state.visible(call.identity):
+        budget = dataset.ledger.budget_of(None)
+        datasets.append({"name": dataset.name, "budget": budget_json(budget), "head": dataset.ledger.head()})
+    return reply({"datasets": datasets})
 
 
 def balances(call: HttpCall) -> Response:
     """Return what is left of the data set's budget and of each account's."""
-    return reply({"balances": [one.to_dict() for one in call.dataset.ledger.balances()]})
+    return reply({"balances": [balance.to_dict() for balance in call.dataset.ledger.balances()]})
 
 
 def _reason(call: HttpCall, value: Any) -> str:
@@ -155,8 +155,8 @@ def _note(call: HttpCall) -> str:
 def entries(call: HttpCall) -> Response:
     """Return the ledger's entries, oldest first, a page at a time."""
     after, limit = call.number("after", default=0), call.number("limit", default=100, most=1000)
-    found = call.dataset.ledger.entries(after=after, limit=max(1, limit))
-    return reply({"entries": [one.to_dict() for one in found], "next": found[-1].number if found else None})
+    listed = call.dataset.ledger.entries(after=after, limit=max(1, limit))
+    return reply({"entries": [entry.to_dict() for entry in listed], "next": listed[-1].number if listed else None})
 
 
 def any_certificate(call: HttpCall) -> Response:
@@ -179,14 +179,14 @@ def export(call: HttpCall) -> Response:
 
 def review(call: HttpCall) -> Response:
     """Return the releases that an earlier version made with a form of question that leaked."""
-    return reply({"suspects": [one.to_dict() for one in call.dataset.ledger.review()]})
+    return reply({"suspects": [suspect.to_dict() for suspect in call.dataset.ledger.review()]})
 
 
 def check(call: HttpCall) -> Response:
     """Compare the sources with what is declared. The result is private: it is for the custodian alone."""
     call.take()
-    found = check_sources(call.dataset.config)
-    return reply({"problems": list(found.all_problems)})
+    checked = check_sources(call.dataset.config)
+    return reply({"problems": list(checked.all_problems)})
 
 
 def backup(call: HttpCall) -> Response:

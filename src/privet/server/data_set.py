@@ -136,28 +136,28 @@ def missing(name: str) -> NotFound:
 
 def _without(tables: Mapping[str, Table], withheld: tuple[str, ...]) -> dict[str, Table]:
     """Return tables without the columns that are withheld."""
-    found = {}
+    kept = {}
     for name, table in tables.items():
         schema = table.schema
-        hidden = {one.rpartition(".")[2] for one in withheld if one.rpartition(".")[0] in ("", name)} & {
+        hidden = {column.rpartition(".")[2] for column in withheld if column.rpartition(".")[0] in ("", name)} & {
             *schema.columns
         }
         needed = {*unit_columns(schema.unit), *([] if schema.key is None else [schema.key])}
         needed |= set() if schema.blocks is None else {schema.blocks.column}
         needed |= {
-            one.schema.unit.column
-            for one in tables.values()
-            if isinstance(one.schema.unit, Link) and one.schema.unit.to == name
+            other.schema.unit.column
+            for other in tables.values()
+            if isinstance(other.schema.unit, Link) and other.schema.unit.to == name
         }
         if hidden & needed:
-            wrong = ", ".join(f"{name}.{one}" for one in sorted(hidden & needed))
+            wrong = ", ".join(f"{name}.{column}" for column in sorted(hidden & needed))
             raise RequestError(f"{wrong} cannot be withheld: it identifies people, or divides the table into blocks")
         if hidden:
             columns = {column: facts for column, facts in schema.columns.items() if column not in hidden}
             table = copy.copy(table)
             set_fields(table, schema=replace(schema, columns=columns))
-        found[name] = table
-    return found
+        kept[name] = table
+    return kept
 
 
 def _usable(views: Mapping[str, str], tables: Mapping[str, Table], data: DataSet) -> dict[str, str]:
@@ -180,7 +180,7 @@ def open_data_sets(given: Mapping[str, Path]) -> dict[str, DataSet]:
         for name, path in given.items():
             opened[name] = DataSet(name, read_config(path))
     except BaseException:
-        for one in opened.values():
-            one.close()
+        for dataset in opened.values():
+            dataset.close()
         raise
     return opened

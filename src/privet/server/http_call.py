@@ -81,7 +81,7 @@ class ServerState:
 
     def visible(self, identity: Identity) -> list[DataSet]:
         """Return the data sets that an account may know of."""
-        return [one for one in self.datasets.values() if one.visible_to(identity)]
+        return [dataset for dataset in self.datasets.values() if dataset.visible_to(identity)]
 
     def mark_used(self, token: int) -> None:
         """Remember beside the request that a token was used: who asks does not wait for the disk."""
@@ -92,8 +92,8 @@ class ServerState:
 
     def note(self, act: str, identity: Identity, *, account: str | None = None, note: str = "") -> None:
         """Record an act in the chain of every ledger that it is about."""
-        for one in self.visible(identity):
-            one.ledger.note_act(act, actor=identity.name, role=identity.role, account=account, note=note)
+        for dataset in self.visible(identity):
+            dataset.ledger.note_act(act, actor=identity.name, role=identity.role, account=account, note=note)
 
 
 @dataclass(frozen=True)
@@ -117,10 +117,10 @@ class HttpCall:
     def dataset(self) -> DataSet:
         """The data set that the path names, if the caller may know of it."""
         name = self.request.path_params["dataset"]
-        found = self.state.datasets.get(name)
-        if found is None or not found.visible_to(self.identity):
+        dataset = self.state.datasets.get(name)
+        if dataset is None or not dataset.visible_to(self.identity):
             raise missing(name)
-        return found
+        return dataset
 
     def number(self, name: str, *, default: int | None = None, most: int = 2**53) -> int:
         """Return a whole number of the path or of the query string."""
@@ -306,20 +306,20 @@ async def _read_body(request: Request, limits: ServerLimits) -> dict[str, Any]:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise RequestError("the body must be JSON, with Content-Type: application/json")
     try:
-        found = json.loads(b"".join(parts), parse_constant=_no_constant, object_pairs_hook=_each_once)
+        body = json.loads(b"".join(parts), parse_constant=_no_constant, object_pairs_hook=_each_once)
     except (ValueError, RecursionError):
         raise_alone(RequestError("the body is not valid JSON"))
-    if not isinstance(found, dict):
+    if not isinstance(body, dict):
         raise RequestError("the body must be a JSON object")
-    return found
+    return body
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object of JSON; one that has a field twice would mean different things to different readers."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         raise RequestError("a field stands twice in the body")
-    return found
+    return members
 
 
 def _no_constant(name: str) -> None:

@@ -224,7 +224,7 @@ class TokenStore:
         if expires is not None and (expires.tzinfo is None or expires <= utc()):
             raise BadParameter("expires", str(expires), "a time to come, with its zone")
         token = PREFIX + secrets.token_urlsafe(_BYTES)
-        lists = [None if one is None else json.dumps(_texts(one)) for one in (datasets, tables)]
+        lists = [None if names is None else json.dumps(_texts(names)) for names in (datasets, tables)]
         number, _ = self._write(
             "INSERT INTO tokens (name, role, hash, datasets, tables, withheld, created, expires) "
             "VALUES (?,?,?,?,?,?,?,?)",
@@ -315,10 +315,10 @@ class TokenStore:
 
     def asked_by(self, account: str, dataset: str, limit: int) -> list[AskedQuestion]:
         """Return an account's latest questions, latest first."""
-        found = self._rows(
+        rows = self._rows(
             "SELECT * FROM asked WHERE account = ? AND dataset = ? ORDER BY rowid DESC LIMIT ?", account, dataset, limit
         )
-        return [_question(row) for row in found]
+        return [_question(row) for row in rows]
 
     # Questions that are shown to other accounts.
 
@@ -333,14 +333,14 @@ class TokenStore:
 
     def shared_with(self, reader: str, dataset: str, limit: int = 200) -> list[tuple[int, AskedQuestion]]:
         """Return the questions that are shown to an account, each with the number of its share, latest first."""
-        found = self._rows(
+        rows = self._rows(
             "SELECT shares.id, asked.* FROM shares JOIN asked ON question = asked.id "
             "WHERE reader = ? AND dataset = ? ORDER BY shares.id DESC LIMIT ?",
             reader,
             dataset,
             limit,
         )
-        return [(row[0], _question(row[1:])) for row in found]
+        return [(row[0], _question(row[1:])) for row in rows]
 
     # Questions and answers that an account keeps under a name.
 
@@ -360,7 +360,7 @@ class TokenStore:
             answer,
             _now(),
         )
-        return next(one for one in self.saved(dataset, account) if one["name"] == name)
+        return next(saved for saved in self.saved(dataset, account) if saved["name"] == name)
 
     def saved(self, dataset: str, account: str) -> list[dict[str, Any]]:
         """Return what an account keeps under names, by name."""
@@ -414,8 +414,8 @@ class TokenStore:
 
     def decide(self, dataset: str, number: int, state: str, *, by: str, note: str) -> dict[str, Any]:
         """Close an open request, once."""
-        found = self.requests(dataset, number=number)
-        if not found:
+        requests = self.requests(dataset, number=number)
+        if not requests:
             raise NotFound(f"there is no request {number}")
         _, changed = self._write(
             "UPDATE requests SET state = ?, decided = ?, decided_by = ?, note = ? WHERE id = ? AND state = 'open'",
@@ -426,7 +426,7 @@ class TokenStore:
             number,
         )
         if not changed:
-            raise RequestError(f"request {number} was decided before: {found[0]['state']}")
+            raise RequestError(f"request {number} was decided before: {requests[0]['state']}")
         return self.requests(dataset, number=number)[0]
 
 
@@ -443,7 +443,7 @@ def read_name(value: object, parameter: str = "name", *, most: int = _LONGEST) -
 
 
 def _texts(values: Sequence[str]) -> list[str]:
-    return [read_name(one, "names") for one in listed(values, "names", "a list of names")]
+    return [read_name(name, "names") for name in listed(values, "names", "a list of names")]
 
 
 def _hash(token: str) -> bytes:
@@ -454,7 +454,7 @@ def _facts(row: tuple[Any, ...]) -> TokenFacts:
     number, name, role, datasets, tables, withheld, created, expires, used, revoked = row
     kind: Role = read_role(role)
     until = None if expires is None else datetime.datetime.fromisoformat(expires)
-    sets, about = (None if one is None else tuple(json.loads(one)) for one in (datasets, tables))
+    sets, about = (None if text is None else tuple(json.loads(text)) for text in (datasets, tables))
     identity = Identity(name, kind, number, sets, about, tuple(json.loads(withheld)), until)
     return TokenFacts(number, identity, created, used, revoked)
 

@@ -204,7 +204,7 @@ class JobQueue:
             job = Job(asked, step, time.monotonic(), rights, stopping=self._ending)
             self._jobs[asked.account, asked.id] = job
             self._jobs.move_to_end((asked.account, asked.id))
-            for key in [key for key, one in self._jobs.items() if one.over][
+            for key in [key for key, other in self._jobs.items() if other.over][
                 : max(0, len(self._jobs) - self._limits.kept)
             ]:
                 del self._jobs[key]

@@ -51,9 +51,9 @@ class JsonLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         when = datetime.datetime.fromtimestamp(record.created, datetime.UTC).isoformat(timespec="milliseconds")
         line = {"time": when, "level": record.levelname.lower(), "name": record.name}
-        told = getattr(record, "told", None)
-        if told is not None:
-            line |= {"event": str(record.msg), **told}
+        facts = getattr(record, "told", None)
+        if facts is not None:
+            line |= {"event": str(record.msg), **facts}
         elif record.name.startswith("uvicorn"):
             line["event"] = "listener"  # its texts may quote what a caller sent
         else:
@@ -113,8 +113,8 @@ async def _wrong_method(request: Request, error: Exception) -> Response:
 def make_application(routes: Iterable[ApiRoute], state: ServerState, pages: Iterable[ApiRoute] = ()) -> Starlette:
     """Return the application of a route table, and of a table of pages."""
     handlers: dict[Any, Any] = {404: _missing(state), 405: _wrong_method}
-    listed = [Route(one.path, serve(one, state), methods=[one.method]) for one in routes]
-    listed += [Route(one.path, serve_page(one, state), methods=[one.method]) for one in pages]
+    listed = [Route(route.path, serve(route, state), methods=[route.method]) for route in routes]
+    listed += [Route(page.path, serve_page(page, state), methods=[page.method]) for page in pages]
     listed += ASSET_ROUTES
     Thread(target=warm_pages, name="privet-warm", daemon=True).start()
     application = Starlette(routes=listed, exception_handlers=handlers)
@@ -180,8 +180,8 @@ class _Listener(uvicorn.Server):
     @property
     def port(self) -> int:
         """The port that it listens on."""
-        found: int = self.servers[0].sockets[0].getsockname()[1]
-        return found
+        port: int = self.servers[0].sockets[0].getsockname()[1]
+        return port
 
 
 class PrivetServer:
@@ -201,7 +201,7 @@ class PrivetServer:
         except BaseException:
             self.accounts.close()
             raise
-        workers = max(sum(one.config.engine.scans or os.cpu_count() or 1 for one in self.datasets.values()), 1)
+        workers = max(sum(dataset.config.engine.scans or os.cpu_count() or 1 for dataset in self.datasets.values()), 1)
         self.jobs = JobQueue(options.limits, workers)
         secure = options.certificate is not None or options.behind_proxy
         self.state = ServerState(self.datasets, self.accounts, self.signer, self.jobs, options.limits, secure)
@@ -247,32 +247,34 @@ class PrivetServer:
         finally:
             self.ready.set()
             self.jobs.stop()
-            for one in self.datasets.values():
-                one.close()
+            for dataset in self.datasets.values():
+                dataset.close()
             self.accounts.close()
 
     async def _run(self, signals: bool, started: Callable[[], object]) -> None:
         self._loop = asyncio.get_running_loop()
         if signals:
-            for one in (signal.SIGINT, signal.SIGTERM):
-                self._loop.add_signal_handler(one, self._end)
-        tasks = [asyncio.create_task(one.serve()) for one in self._listeners]
-        while not all(one.started for one in self._listeners):
-            if any(one.done() for one in tasks):
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._loop.add_signal_handler(number, self._end)
+        tasks = [asyncio.create_task(listener.serve()) for listener in self._listeners]
+        while not all(listener.started for listener in self._listeners):
+            if any(task.done() for task in tasks):
                 self._end()
                 await asyncio.gather(*tasks, return_exceptions=True)
                 raise RequestError("the server could not listen: is another program using the port?")
             await asyncio.sleep(0.01)
         scheme = "http" if self.options.certificate is None else "https"
         hosts = (self.options.host, self.options.custodian_host)
-        self.urls = tuple(f"{scheme}://{host}:{one.port}" for host, one in zip(hosts, self._listeners, strict=False))
+        self.urls = tuple(
+            f"{scheme}://{host}:{listener.port}" for host, listener in zip(hosts, self._listeners, strict=False)
+        )
         self.ready.set()
         started()
         await asyncio.gather(*tasks)
 
     def _end(self) -> None:
-        for one in self._listeners:
-            one.should_exit = True
+        for listener in self._listeners:
+            listener.should_exit = True
 
     def stop(self) -> None:
         """Stop listening, from any thread."""

@@ -30,8 +30,8 @@ def _list(of: Schema) -> Schema:
     return {"type": "array", "items": of}
 
 
-def _or_null(one: Schema) -> Schema:
-    return {"anyOf": [one, {"type": "null"}]}
+def _or_null(schema: Schema) -> Schema:
+    return {"anyOf": [schema, {"type": "null"}]}
 
 
 _TEXT: Schema = {"type": "string"}
@@ -140,7 +140,7 @@ COMPONENTS: Mapping[str, Schema] = {
         "additionalProperties": False,
     },
     "Hypothesis": _object(
-        {"kind": {"enum": sorted(one for one in study.__all__ if one not in ("Family", "Hypothesis"))}}
+        {"kind": {"enum": sorted(kind for kind in study.__all__ if kind not in ("Family", "Hypothesis"))}}
     ),
     "Budget": {
         "type": "object",
@@ -253,7 +253,7 @@ def describe_api(routes: Iterable[ApiRoute]) -> dict[str, Any]:
 
 
 def _operation(route: ApiRoute) -> dict[str, Any]:
-    told: dict[str, Any] = {
+    operation: dict[str, Any] = {
         "summary": route.summary,
         "operationId": f"{route.method.lower()} {route.path}",
         "x-roles": sorted(route.roles),
@@ -268,7 +268,7 @@ def _operation(route: ApiRoute) -> dict[str, Any]:
         "security": [{"token": []}] if route.roles else [],
     }
     if route.method == "POST":
-        told["requestBody"] = {
+        operation["requestBody"] = {
             "required": any(route.fields.values()),
             "content": {
                 "application/json": {
@@ -281,7 +281,7 @@ def _operation(route: ApiRoute) -> dict[str, Any]:
                 }
             },
         }
-    return told
+    return operation
 
 
 def _named(path: str) -> list[str]:
@@ -300,18 +300,18 @@ def _content(route: ApiRoute) -> dict[str, Any]:
         return {**described, "content": {route.produces: {"schema": {"type": "string"}}}}
     forms = {"application/json": {"schema": {"$ref": f"#/components/schemas/{route.returns}"}}}
     if "format" in route.query:
-        forms |= {FORMATS[one].partition(";")[0]: {"schema": {}} for one in FORMATS if one != "json"}
+        forms |= {FORMATS[form].partition(";")[0]: {"schema": {}} for form in FORMATS if form != "json"}
     return {**described, "content": forms}
 
 
 def _errors_of(route: ApiRoute) -> list[int]:
     """Return the statuses of the errors that a route can end with."""
-    found = {400, 429, 500, 503, *({401, 403} if route.roles else ())}
-    found |= {401} if route.path == "/v1/login" else set()
-    found |= {404} if "{" in route.path else set()
-    found |= {409, 502} if 202 in route.statuses else set()
-    found |= {409} if route.method == "POST" and "{dataset}" in route.path else set()
-    return sorted(found)
+    statuses = {400, 429, 500, 503, *({401, 403} if route.roles else ())}
+    statuses |= {401} if route.path == "/v1/login" else set()
+    statuses |= {404} if "{" in route.path else set()
+    statuses |= {409, 502} if 202 in route.statuses else set()
+    statuses |= {409} if route.method == "POST" and "{dataset}" in route.path else set()
+    return sorted(statuses)
 
 
 def _failure(status: int) -> dict[str, Any]:

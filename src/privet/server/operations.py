@@ -64,14 +64,14 @@ def _number_or_text(value: Any, name: str) -> Any:
 def _scalars(value: Any, name: str) -> Any:
     """Return a scalar, or a list or an object of scalars."""
     if isinstance(value, list):
-        return [_number_or_text(one, name) for one in value]
+        return [_number_or_text(item, name) for item in value]
     if isinstance(value, Mapping) and not (len(value) == 1 and next(iter(value)) in ("ratio", "date", "timestamp")):
-        return {key: _number_or_text(one, name) for key, one in value.items()}
+        return {key: _number_or_text(item, name) for key, item in value.items()}
     return _number_or_text(value, name)
 
 
 def _widths(value: Any, name: str) -> Any:
-    return [_scalars(one, name) for one in value] if isinstance(value, list) else _scalars(value, name)
+    return [_scalars(item, name) for item in value] if isinstance(value, list) else _scalars(value, name)
 
 
 def _contribution(value: Any, name: str) -> Any:
@@ -83,9 +83,9 @@ def _contribution(value: Any, name: str) -> Any:
 
 
 def _sets(value: Any, name: str) -> Any:
-    if not isinstance(value, list) or not all(isinstance(one, list) for one in value):
+    if not isinstance(value, list) or not all(isinstance(item, list) for item in value):
         raise BadParameter(name, value, 'a list of lists of columns, such as [["ward", "sex"], ["ward"]]')
-    return [_scalars(one, name) for one in value]
+    return [_scalars(columns, name) for columns in value]
 
 
 def _weights(value: Any, name: str) -> Any:
@@ -93,20 +93,20 @@ def _weights(value: Any, name: str) -> Any:
     wrong = BadParameter(name, value, 'a list such as [[["ward", "sex"], 2]]')
     if not isinstance(value, list):
         raise wrong
-    found = {}
-    for one in value:
-        if not isinstance(one, list) or len(one) != 2 or not isinstance(one[0], list):
+    weights = {}
+    for pair in value:
+        if not isinstance(pair, list) or len(pair) != 2 or not isinstance(pair[0], list):
             raise wrong
-        columns = tuple(_scalars(one[0], name))
-        if not all(isinstance(column, str) for column in columns) or columns in found:
+        columns = tuple(_scalars(pair[0], name))
+        if not all(isinstance(column, str) for column in columns) or columns in weights:
             raise wrong
-        found[columns] = _number_or_text(one[1], name)
-    return found
+        weights[columns] = _number_or_text(pair[1], name)
+    return weights
 
 
 def _names(value: Any, name: str) -> Any:
     """Return an object of texts, whatever its keys are."""
-    if not isinstance(value, Mapping) or not all(isinstance(one, str) for one in value.values()):
+    if not isinstance(value, Mapping) or not all(isinstance(text, str) for text in value.values()):
         raise BadParameter(name, value, 'an object such as {"age": "ranges"}')
     return dict(value)
 
@@ -119,17 +119,17 @@ def _hypothesis(value: Any, name: str) -> Any:
     """Return a hypothesis of `privet.study` from its kind and its fields."""
     from privet import study
 
-    kinds = {one: getattr(study, one) for one in study.__all__ if one not in ("Family", "Hypothesis")}
+    kinds = {export: getattr(study, export) for export in study.__all__ if export not in ("Family", "Hypothesis")}
     if not isinstance(value, Mapping) or not isinstance(value.get("kind"), str) or value["kind"] not in kinds:
         raise BadParameter(name, value, f'an object with "kind", one of {", ".join(sorted(kinds))}')
     kind = kinds[value["kind"]]
-    known = {one.name for one in fields(kind) if one.init}
-    given = {key: one for key, one in value.items() if key != "kind"}
+    known = {field.name for field in fields(kind) if field.init}
+    given = {key: item for key, item in value.items() if key != "kind"}
     for key in given.keys() - known:
         raise RequestError(f"{value['kind']} has no field {key[:60]!r}; it has {', '.join(sorted(known))}")
-    read = {key: _scalars(one, key) for key, one in given.items()}
+    read = {key: _scalars(item, key) for key, item in given.items()}
     try:
-        return kind(**{key: tuple(one) if isinstance(one, list) else one for key, one in read.items()})
+        return kind(**{key: tuple(item) if isinstance(item, list) else item for key, item in read.items()})
     except TypeError:
         missing = sorted(known - given.keys())
         raise_alone(RequestError(f"{value['kind']} needs more fields, of {', '.join(missing)}"))
@@ -143,11 +143,11 @@ def _hypotheses(value: Any, name: str) -> Any:
     listed = value.get("hypotheses")
     if not isinstance(listed, list):
         raise BadParameter(name, value, 'an object such as {"hypotheses": [...]}')
-    rest = {key: _scalars(one, key) for key, one in value.items() if key != "hypotheses"}
+    rest = {key: _scalars(item, key) for key, item in value.items() if key != "hypotheses"}
     try:
-        return Family(tuple(_hypothesis(one, "hypotheses") for one in listed), **rest)
+        return Family(tuple(_hypothesis(hypothesis, "hypotheses") for hypothesis in listed), **rest)
     except TypeError:
-        raise_alone(RequestError(f"a family has {', '.join(one.name for one in fields(Family) if one.init)}"))
+        raise_alone(RequestError(f"a family has {', '.join(field.name for field in fields(Family) if field.init)}"))
 
 
 Reader = Callable[[Any, str], Any]
@@ -217,7 +217,7 @@ def _table(read: dict[str, Any], session: Session) -> Frame:
     name, where, rows = read.pop("table", None), read.pop("where", None), read.pop("rows", None)
     if (name is None) == (rows is None) or (where is not None and name is None):
         raise RequestError('pass "table" (and "where", a condition), or "rows", a SELECT of private rows; not both')
-    if not all(one is None or isinstance(one, str) for one in (name, where, rows)):
+    if not all(text is None or isinstance(text, str) for text in (name, where, rows)):
         raise RequestError('"table", "where" and "rows" are text')
     if rows is None:
         if where is None:
@@ -242,11 +242,11 @@ def plain(value: Any) -> Any:
         case Fraction():
             return float(value)
         case Mapping():
-            return {str(key): plain(one) for key, one in value.items()}
+            return {str(key): plain(item) for key, item in value.items()}
         case datetime.date():
             return value.isoformat()
         case list() | tuple() | set() | frozenset():
-            return [plain(one) for one in value]
+            return [plain(item) for item in value]
     if hasattr(value, "tolist"):  # NumPy's numbers and arrays
         return plain(value.tolist())
     return str(value)
@@ -264,25 +264,25 @@ def answer_json(answer: Answer) -> dict[str, Any]:
 
 
 def _answers_json(answers: Sequence[Answer]) -> dict[str, Any]:
-    return {"answers": [answer_json(one) for one in answers]}
+    return {"answers": [answer_json(answer) for answer in answers]}
 
 
-def _marginals_json(found: Any) -> dict[str, Any]:
-    tables = [{"columns": list(one), "counts": plain(found.counts(*one).to_dict())} for one in found.asked]
-    return {"tables": tables, "cost": plain(found.price)}
+def _marginals_json(result: Any) -> dict[str, Any]:
+    tables = [{"columns": list(names), "counts": plain(result.counts(*names).to_dict())} for names in result.asked]
+    return {"tables": tables, "cost": plain(result.price)}
 
 
-def _counts_json(found: Any) -> dict[str, Any]:
-    return {"counts": plain(found.to_dict()), "cost": plain(found.price)}
+def _counts_json(counts: Any) -> dict[str, Any]:
+    return {"counts": plain(counts.to_dict()), "cost": plain(counts.price)}
 
 
-def _facts_json(found: Any) -> dict[str, Any]:
-    told: dict[str, Any] = plain(found.to_dict())
-    return told
+def _facts_json(result: Any) -> dict[str, Any]:
+    facts: dict[str, Any] = plain(result.to_dict())
+    return facts
 
 
-def _clipping_json(found: Any) -> dict[str, Any]:
-    return {"report": repr(found)}
+def _clipping_json(clipping: Any) -> dict[str, Any]:
+    return {"report": repr(clipping)}
 
 
 OPERATIONS: Mapping[str, Operation] = {

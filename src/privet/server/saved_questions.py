@@ -85,17 +85,17 @@ def share_question(call: HttpCall) -> Response:
 
 def shared_with_me(call: HttpCall) -> Response:
     """Return the questions that others show to the account, latest first."""
-    found = call.state.accounts.shared_with(call.identity.name, call.dataset.name)
-    return reply({"shared": [_plain(number, asked) for number, asked in found]})
+    shared = call.state.accounts.shared_with(call.identity.name, call.dataset.name)
+    return reply({"shared": [_plain(number, asked) for number, asked in shared]})
 
 
 def find_shared(call: HttpCall) -> tuple[int, AskedQuestion]:
     """Return a question that is shown to the account, by its number; any other does not exist."""
     number = call.number("share")
-    found = dict(call.state.accounts.shared_with(call.identity.name, call.dataset.name))
-    if number not in found:
+    shared = dict(call.state.accounts.shared_with(call.identity.name, call.dataset.name))
+    if number not in shared:
         raise NotFound("there is no such shared question")
-    return number, found[number]
+    return number, shared[number]
 
 
 def read_shared(call: HttpCall) -> Response:
@@ -106,8 +106,8 @@ def read_shared(call: HttpCall) -> Response:
 
 
 def _plain(number: int, asked: AskedQuestion) -> dict[str, Any]:
-    told = {"id": number, "by": asked.account, "operation": asked.operation, "body": asked.body}
-    return {**told, "created": asked.created}
+    facts = {"id": number, "by": asked.account, "operation": asked.operation, "body": asked.body}
+    return {**facts, "created": asked.created}
 
 
 SHARE_ROUTES: tuple[ApiRoute, ...] = (

@@ -41,15 +41,15 @@ def make_demo(folder: Path) -> tuple[Path, dict[str, str]]:
 
 def _named(given: tuple[str, ...]) -> dict[str, Path]:
     """Return the files by the names of their data sets: NAME=PATH, or the name of the folder."""
-    found: dict[str, Path] = {}
-    for one in given or ("privet.toml",):
-        name, found_equals, path = one.partition("=")
-        place = Path(path if found_equals else one).absolute()
+    places: dict[str, Path] = {}
+    for text in given or ("privet.toml",):
+        name, found_equals, path = text.partition("=")
+        place = Path(path if found_equals else text).absolute()
         label = name if found_equals else place.parent.name
-        if label in found:
+        if label in places:
             raise RequestError(f"two data sets are called {label!r}; pass NAME=PATH")
-        found[label] = place
-    return found
+        places[label] = place
+    return places
 
 
 @click.command("serve")

@@ -99,7 +99,7 @@ def add_command(
         if table not in declared.tables:
             raise UnknownName("table", table, declared.tables)
     for column in withheld:
-        _check_column(column, {one: [*table.schema.columns] for one, table in declared.tables.items()})
+        _check_column(column, {known: [*table.schema.columns] for known, table in declared.tables.items()})
     until = None if days is None else datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=days)
     with _opened(config, accounts) as store:
         token, facts = store.add(
@@ -118,8 +118,8 @@ def add_command(
 
 def _check_column(given: str, columns: dict[str, list[str]]) -> None:
     table, _, column = given.rpartition(".")
-    found = [name for name, known in columns.items() if table in ("", name) and column in known]
-    if not found:
+    tables = [name for name, known in columns.items() if table in ("", name) and column in known]
+    if not tables:
         raise BadParameter("--withhold", given, "a column of a table, such as visits.diagnosis")
 
 
@@ -133,22 +133,22 @@ def list_command(config: Path, accounts: Path | None, as_json: bool) -> None:
       privet token list
     """
     with _opened(config, accounts) as store:
-        found = store.tokens()
+        tokens = store.tokens()
     if as_json:
-        click.echo(json.dumps({"tokens": [one.to_dict() for one in found]}))
+        click.echo(json.dumps({"tokens": [token.to_dict() for token in tokens]}))
         return
-    for one in found:
-        click.echo(_line(one))
-    if not found:
+    for facts in tokens:
+        click.echo(_line(facts))
+    if not tokens:
         click.echo("no tokens yet: privet token add NAME")
 
 
-def _line(one: TokenFacts) -> str:
-    who = one.identity
+def _line(row: TokenFacts) -> str:
+    who = row.identity
     about = "all tables" if who.tables is None else ", ".join(who.tables)
     hidden = f" without {', '.join(who.withheld)}" if who.withheld else ""
     until = "" if who.expires is None else f", until {who.expires:%Y-%m-%d}"
-    return f"{one.id:>4}  {who.name}  {who.role}  {one.state}{until}  {about}{hidden}  last used {one.used or 'never'}"
+    return f"{row.id:>4}  {who.name}  {who.role}  {row.state}{until}  {about}{hidden}  last used {row.used or 'never'}"
 
 
 @command.command("revoke")

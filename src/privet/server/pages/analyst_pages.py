@@ -39,13 +39,13 @@ def login_page(call: HttpCall) -> Response:
 
 def first_page(call: HttpCall) -> Response:
     """Return the data sets, or the only one."""
-    names = [one.name for one in call.state.visible(call.identity)]
+    names = [dataset.name for dataset in call.state.visible(call.identity)]
     if len(names) == 1:
         return RedirectResponse(f"/d/{names[0]}", 303)
     listed = [
-        {"name": one.name, "tables": list(session.tables), "left": _left_of(call, one.name)}
-        for one in call.state.visible(call.identity)
-        for session in [one.desk(call.identity).admitting]
+        {"name": dataset.name, "tables": list(session.tables), "left": _left_of(call, dataset.name)}
+        for dataset in call.state.visible(call.identity)
+        for session in [dataset.desk(call.identity).admitting]
     ]
     return page(call, "data_sets.html", title="Data sets", name="", listed=listed)
 
@@ -59,16 +59,16 @@ def _left_of(call: HttpCall, name: str) -> dict[str, Any]:
 def tour_page(call: HttpCall) -> Response:
     """Return a short tour of what there is."""
     sets = call.state.visible(call.identity)
-    names = [one.name for one in sets]
+    names = [dataset.name for dataset in sets]
     tables = sets[0].desk(call.identity).admitting.tables if sets else {}
-    examples = [sql for one in tables.values() for sql in one.examples]
+    examples = [sql for table in tables.values() for sql in table.examples]
     return page(
         call,
         "tour.html",
         title="A two-minute tour",
         name=names[0] if len(names) == 1 else "",
         names=names,
-        example=next((one for one in examples if "GROUP BY" in one), ""),
+        example=next((sql for sql in examples if "GROUP BY" in sql), ""),
     )
 
 
@@ -79,8 +79,8 @@ def workbench(call: HttpCall) -> Response:
     """Return the page on which a question is written, priced and asked."""
     session = call.dataset.desk(call.identity).admitting
     tables = dict(session.tables.items())
-    schema = {name: [column.name for column in one.columns] for name, one in tables.items()}
-    examples = [sql for one in tables.values() for sql in one.examples]
+    schema = {name: [column.name for column in table.columns] for name, table in tables.items()}
+    examples = [sql for table in tables.values() for sql in table.examples]
     given = call.request.query_params.get("sql")
     earlier = call.state.accounts.asked_by(call.identity.name, call.dataset.name, 5)
     return page(
@@ -91,8 +91,8 @@ def workbench(call: HttpCall) -> Response:
         tables=tables,
         schema=schema,
         examples=examples[:6],
-        sql=given[:20_000] if given else next((one for one in examples if "GROUP BY" in one), "".join(examples[:1])),
-        earlier=[_earlier(one) for one in earlier],
+        sql=given[:20_000] if given else next((sql for sql in examples if "GROUP BY" in sql), "".join(examples[:1])),
+        earlier=[_earlier(question) for question in earlier],
         saved=_saved(call, call.dataset.name),
         **_price_range(call),
     )
@@ -220,11 +220,11 @@ def builder_sql(call: HttpCall) -> Response:
 # Answers.
 
 
-def _earlier(one: AskedQuestion) -> dict[str, Any]:
-    sql = one.body.get("question") if one.operation == "ask" else None
-    detail = one.body.get("formula") or ""
-    told = {"id": one.id, "text": question_words(one), "sql": sql, "detail": detail}
-    return {**told, "operation": one.operation, "created": one.created}
+def _earlier(asked: AskedQuestion) -> dict[str, Any]:
+    sql = asked.body.get("question") if asked.operation == "ask" else None
+    detail = asked.body.get("formula") or ""
+    facts = {"id": asked.id, "text": question_words(asked), "sql": sql, "detail": detail}
+    return {**facts, "operation": asked.operation, "created": asked.created}
 
 
 def _saved(call: HttpCall, name: str) -> list[dict[str, Any]]:
@@ -233,22 +233,22 @@ def _saved(call: HttpCall, name: str) -> list[dict[str, Any]]:
 
 def _names(call: HttpCall, name: str) -> dict[str, str]:
     """Return the names under which the account keeps answers, by their ids."""
-    return {one["answer"]: one["name"] for one in _saved(call, name) if one["answer"]}
+    return {entry["answer"]: entry["name"] for entry in _saved(call, name) if entry["answer"]}
 
 
 def answers_page(call: HttpCall) -> Response:
     """Return the questions of the account, latest first."""
-    found = call.state.accounts.asked_by(call.identity.name, call.dataset.name, 200)
+    latest = call.state.accounts.asked_by(call.identity.name, call.dataset.name, 200)
     shown = call.state.accounts.shared_with(call.identity.name, call.dataset.name)
     return page(
         call,
         "answers.html",
         title="Answers",
         name=call.dataset.name,
-        earlier=[_earlier(one) for one in found],
+        earlier=[_earlier(question) for question in latest],
         names=_names(call, call.dataset.name),
         saved=_saved(call, call.dataset.name),
-        shared=[{**_earlier(one), "number": number, "by": one.account} for number, one in shown],
+        shared=[{**_earlier(question), "number": number, "by": question.account} for number, question in shown],
     )
 
 
@@ -264,13 +264,13 @@ def shared_page(call: HttpCall) -> Response:
         price = _priced(made) if isinstance(made, Plan) else ""
     except PrivetError as wrong:
         error = wrong
-    told = {**_earlier(asked), "number": number, "by": asked.account}
+    facts = {**_earlier(asked), "number": number, "by": asked.account}
     return page(
         call,
         "shared.html",
         title="Shared",
         name=call.dataset.name,
-        asked=told,
+        asked=facts,
         text=text,
         price=price,
         error=error,
@@ -307,16 +307,16 @@ def _shown_answer(call: HttpCall, job: Job | None) -> Response:
 
 
 def _answer_values(answer: Answer) -> dict[str, Any]:
-    keys = [one for one in answer.series if not one.noisy]
-    noisy = [one for one in answer.series if one.noisy]
+    keys = [series for series in answer.series if not series.noisy]
+    noisy = [series for series in answer.series if series.noisy]
     rows = range(len(answer))
-    texts = [one for one in keys if len(keys) and not all(isinstance(value, bool) for value in one.values)]
+    texts = [key for key in keys if len(keys) and not all(isinstance(value, bool) for value in key.values)]
     pictures, cut = [], False
-    for one in noisy[:4]:
-        points = [series_point(one, texts, row) for row in rows]
+    for column in noisy[:4]:
+        points = [series_point(column, texts, row) for row in rows]
         kept = [point for point in points if point is not None]
         cut = cut or (len(kept) > MOST_BARS and not is_line(kept))
-        pictures.append((one.name, draw_chart(kept, title=one.name)))
+        pictures.append((column.name, draw_chart(kept, title=column.name)))
     cost = answer.certificate()["cost"]
     return {
         "answer": answer,
@@ -376,10 +376,10 @@ def _download(body: bytes, kind: str, name: str) -> Response:
 async def pivot_part(call: HttpCall) -> Response:
     """Return an answer as a cross-tab, at no cost."""
     answer = await _own_answer(call)
-    keys = [one.name for one in answer.series if not one.noisy]
+    keys = [series.name for series in answer.series if not series.noisy]
     index = call.request.query_params.get("index") or keys[0]
-    across = next((one for one in keys if one != index), keys[-1])
-    values = call.request.query_params.get("values") or next(one.name for one in answer.series if one.noisy)
+    across = next((key for key in keys if key != index), keys[-1])
+    values = call.request.query_params.get("values") or next(series.name for series in answer.series if series.noisy)
     crossed = answer.pivot(index, across, values)
     return fragment(
         "cross_tab.html",
@@ -397,8 +397,8 @@ def budget_page(call: HttpCall) -> Response:
     call.dataset.desk(call.identity)
     ledger, account = call.dataset.ledger, call.identity.name
     budget = ledger.budget_of(account)
-    charges = [charge_facts(one) for one in ledger.history() if one.account == account][-1000:]
-    share = next((one.spent for one in ledger.balances() if one.account == account), None)
+    charges = [charge_facts(charge) for charge in ledger.history() if charge.account == account][-1000:]
+    share = next((balance.spent for balance in ledger.balances() if balance.account == account), None)
     return page(
         call,
         "budget.html",

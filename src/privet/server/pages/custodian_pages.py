@@ -44,18 +44,18 @@ def custodian_first(call: HttpCall) -> Response:
         return RedirectResponse(f"/d/{sets[0].name}", 303)
     listed = [
         {
-            "name": one.name,
-            "budget": one.ledger.budget_of(None),
-            "spent": next(balance.spent for balance in one.ledger.balances() if balance.account is None),
-            "waiting": len(_waiting(call, one.name)),
+            "name": dataset.name,
+            "budget": dataset.ledger.budget_of(None),
+            "spent": next(balance.spent for balance in dataset.ledger.balances() if balance.account is None),
+            "waiting": len(_waiting(call, dataset.name)),
         }
-        for one in sets
+        for dataset in sets
     ]
     return page(call, "custodian_sets.html", title="Data sets", name="", listed=listed)
 
 
 def _waiting(call: HttpCall, name: str) -> list[dict[str, Any]]:
-    return [one for one in call.state.accounts.requests(name) if one["state"] == "open"]
+    return [request for request in call.state.accounts.requests(name) if request["state"] == "open"]
 
 
 def overview(call: HttpCall) -> Response:
@@ -66,13 +66,13 @@ def overview(call: HttpCall) -> Response:
     frozen = set(ledger.frozen())
     balances = [
         {
-            "account": one.account,
-            "spent": one.spent,
-            "left": ledger.remaining(one.account).largest_epsilon,
-            "budget": ledger.budget_of(one.account),
-            "frozen": one.account in frozen,
+            "account": balance.account,
+            "spent": balance.spent,
+            "left": ledger.remaining(balance.account).largest_epsilon,
+            "budget": ledger.budget_of(balance.account),
+            "frozen": balance.account in frozen,
         }
-        for one in ledger.balances()
+        for balance in ledger.balances()
     ]
     return page(
         call,
@@ -94,41 +94,41 @@ def overview(call: HttpCall) -> Response:
 def releases_page(call: HttpCall) -> Response:
     """Return the latest releases, each with its plan, and the way to older ones."""
     before = call.number("before", default=0)
-    found = [one for one in call.dataset.ledger.history() if not before or one.number < before]
-    latest = list(reversed(found[-_LATEST:]))
+    charges = [charge for charge in call.dataset.ledger.history() if not before or charge.number < before]
+    latest = list(reversed(charges[-_LATEST:]))
     return page(
         call,
         "releases.html",
         title="Releases",
         name=call.dataset.name,
-        charges=[charge_facts(one) for one in latest],
+        charges=[charge_facts(charge) for charge in latest],
         older=bool(before),
-        before=latest[-1].number if len(found) > len(latest) else None,
+        before=latest[-1].number if len(charges) > len(latest) else None,
     )
 
 
 def requests_page(call: HttpCall) -> Response:
     """Return every request for more budget, with what its account has spent."""
-    found = call.state.accounts.requests(call.dataset.name)
+    requests = call.state.accounts.requests(call.dataset.name)
     ledger = call.dataset.ledger
     shares = {
-        one.account: {"spent": one.spent, "budget": ledger.budget_of(one.account)}
-        for one in ledger.balances()
-        if one.account is not None
+        balance.account: {"spent": balance.spent, "budget": ledger.budget_of(balance.account)}
+        for balance in ledger.balances()
+        if balance.account is not None
     }
-    return page(call, "requests.html", title="Requests", name=call.dataset.name, requests=found, shares=shares)
+    return page(call, "requests.html", title="Requests", name=call.dataset.name, requests=requests, shares=shares)
 
 
 def accounts_page(call: HttpCall) -> Response:
     """Return every token without the tokens, and a form for a new one."""
-    tokens = [one.to_dict() for one in call.state.accounts.tokens()]
+    tokens = [token.to_dict() for token in call.state.accounts.tokens()]
     return page(call, "accounts.html", title="Accounts", name=call.dataset.name, tokens=tokens)
 
 
 def ledger_page(call: HttpCall) -> Response:
     """Return the state of the ledger, how to verify it, and its latest entries."""
     ledger = call.dataset.ledger
-    latest: list[Any] = [one.to_dict() for one in reversed(ledger.entries(last=_LATEST))]
+    latest: list[Any] = [entry.to_dict() for entry in reversed(ledger.entries(last=_LATEST))]
     return page(
         call,
         "ledger.html",
@@ -136,7 +136,7 @@ def ledger_page(call: HttpCall) -> Response:
         name=call.dataset.name,
         head=ledger.head(),
         entries=latest,
-        suspects=[one.to_dict() for one in ledger.review()],
+        suspects=[suspect.to_dict() for suspect in ledger.review()],
     )
 
 
@@ -156,7 +156,7 @@ _REFERENCES = re.compile(r"references\s+([\w\".]+)\s*\(\s*[\"`\[]?(\w+)", re.I)
 _CREATE = re.compile(r"create\s+(?:temp(?:orary)?\s+)?table\s+(?:if\s+not\s+exists\s+)?([\w\".]+)\s*\(", re.I)
 _PERSON = re.compile(r"(patient|person|user|customer|client|member|student|employee)", re.I)
 _NUMBER = re.compile(r"-?\d{1,18}(\.\d{1,18})?(e-?\d{1,3})?", re.I | re.ASCII)
-_MOST = 100
+_MOST_COLUMNS = 100
 _MOST_TABLES = 20
 
 
@@ -181,23 +181,23 @@ def set_up_page(call: HttpCall) -> Response:
 
 def read_schema_text(text: str) -> list[SchemaTable]:
     """Return the tables of a schema: each CREATE TABLE of it, or one table of lines of names and types."""
-    found = [(name, inside) for name, inside in _statements(text)] or [("table1", text)]
-    if len(found) > _MOST_TABLES:
+    statements = [(name, inside) for name, inside in _statements(text)] or [("table1", text)]
+    if len(statements) > _MOST_TABLES:
         raise RequestError(f"paste at most {_MOST_TABLES} tables at once")
-    tables = [_schema_table(name, inside) for name, inside in found]
-    if len({one.name.casefold() for one in tables}) < len(tables):
+    tables = [_schema_table(name, inside) for name, inside in statements]
+    if len({table.name.casefold() for table in tables}) < len(tables):
         raise RequestError("two tables have the same name")
     return tables
 
 
 def _statements(text: str) -> Iterator[tuple[str, str]]:
     """Yield each CREATE TABLE by its name and what stands between its brackets."""
-    for found in _CREATE.finditer(text):
-        depth, end = 1, found.end()
+    for match in _CREATE.finditer(text):
+        depth, end = 1, match.end()
         while depth and end < len(text):
             depth += {"(": 1, ")": -1}.get(text[end], 0)
             end += 1
-        yield _bare(found[1]), text[found.end() : end - 1]
+        yield _bare(match[1]), text[match.end() : end - 1]
 
 
 def _bare(name: str) -> str:
@@ -213,12 +213,12 @@ def _schema_table(name: str, inside: str) -> SchemaTable:
         column = words[0].strip('"`[]')
         kind = words[1].split("(")[0].strip().lower() if len(words) > 1 else "text"
         kind = re.sub(r"\s+(not null|primary key|unique|null|default.*|references.*)+", "", kind).strip()
-        known = next((one for one, types in _TYPES.items() if re.fullmatch(types, kind)), "text")
+        known = next((label for label, types in _TYPES.items() if re.fullmatch(types, kind)), "text")
         columns.append((column, known))
         if leads := _REFERENCES.search(part):
             links.append(f"{column} -> {_bare(leads[1])}.{leads[2]}")
-    if not columns or len(columns) > _MOST:
-        raise RequestError(f"paste CREATE TABLE, or lines such as: age integer. At most {_MOST} columns")
+    if not columns or len(columns) > _MOST_COLUMNS:
+        raise RequestError(f"paste CREATE TABLE, or lines such as: age integer. At most {_MOST_COLUMNS} columns")
     if len({column.casefold() for column, _ in columns}) < len(columns):
         raise RequestError(f"two columns of {name} have the same name")
     return SchemaTable(name, tuple(columns), tuple(dict.fromkeys(links)))
@@ -236,7 +236,7 @@ def columns_part(call: HttpCall) -> Response:
 
 def _links(tables: Sequence[SchemaTable]) -> dict[str, list[str]]:
     """Return for each table the links that may be chosen: those of its keys, and columns that others have too."""
-    found = {}
+    links = {}
     for table in tables:
         shared = [
             f"{column} -> {other.name}.{column}"
@@ -245,23 +245,23 @@ def _links(tables: Sequence[SchemaTable]) -> dict[str, list[str]]:
             for column, kind in table.columns
             if (column, kind) in other.columns
         ]
-        names = {one.name for one in tables}
-        declared = [one for one in table.links if one.split(" -> ")[1].split(".")[0] in names]
-        found[table.name] = list(dict.fromkeys([*declared, *shared]))
-    return found
+        names = {other.name for other in tables}
+        declared = [link for link in table.links if link.split(" -> ")[1].split(".")[0] in names]
+        links[table.name] = list(dict.fromkeys([*declared, *shared]))
+    return links
 
 
 def draft_of(body: Mapping[str, Any]) -> str:
     """Return the privet.toml that a form declares."""
     tables = []
     for number in range(_MOST_TABLES):
-        own = {key.removeprefix(f"t{number}_"): one for key, one in body.items() if key.startswith(f"t{number}_")}
+        own = {key.removeprefix(f"t{number}_"): value for key, value in body.items() if key.startswith(f"t{number}_")}
         if not own:
             break
         tables.append(_draft_table(own))
     if not tables:
         raise RequestError("there is no table yet; paste a schema first")
-    missing = [f"{table.name}.{one.name}" for table in tables for one in table.columns if lacks_bounds(table, one)]
+    missing = [f"{table.name}.{item.name}" for table in tables for item in table.columns if lacks_bounds(table, item)]
     if missing:
         raise RequestError(
             f"give the lowest and the highest of {', '.join(missing)}; from public knowledge, not the data"
@@ -273,19 +273,19 @@ def draft_of(body: Mapping[str, Any]) -> str:
 
 def _draft_table(body: Mapping[str, Any]) -> DraftTable:
     columns = []
-    for place in range(_MOST):
+    for place in range(_MOST_COLUMNS):
         name = str(body.get(f"name{place}") or "")
         if not name:
             break
         columns.append(DraftColumn(name, _kind(body, place), _declared(body, place)))
     protects = str(body.get("unit") or "rows")
     if not (
-        protects in ("rows", "public:") or protects.startswith("link: ") or protects in {one.name for one in columns}
+        protects in ("rows", "public:") or protects.startswith("link: ") or protects in {item.name for item in columns}
     ):
         raise RequestError(f"there is no column {protects[:60]!r}; choose who is protected again")
     link = protects.removeprefix("link: ") if protects.startswith("link: ") else None
     public = protects == "public:"
-    limits = [_whole(body, one) for one in ("groups", "rows")]
+    limits = [_whole(body, limit) for limit in ("groups", "rows")]
     person = not public and protects != "rows"
     return DraftTable(
         name=str(body.get("table") or "table1"),
@@ -308,9 +308,9 @@ def _kind(body: Mapping[str, Any], place: int) -> str:
 def _declared(body: Mapping[str, Any], place: int) -> str | None:
     """Return what a person typed about a column, as TOML: bounds, or its public values."""
     kind, name = _kind(body, place), body.get(f"name{place}")
-    low, high, values = (str(body.get(f"{one}{place}") or "").strip() for one in ("low", "high", "values"))
+    low, high, values = (str(body.get(f"{prefix}{place}") or "").strip() for prefix in ("low", "high", "values"))
     if values and kind == "text":
-        listed = tuple(one.strip() for one in values.split(",") if one.strip())
+        listed = tuple(value.strip() for value in values.split(",") if value.strip())
         return f"{{ values = {toml_list(listed)} }}"
     if not low and not high:
         return None
@@ -321,7 +321,7 @@ def _declared(body: Mapping[str, Any], place: int) -> str | None:
             raise RequestError(f"{name}: bounds are numbers, such as 0 and 120")
     elif kind in ("date", "timestamp"):
         try:
-            low, high = (datetime.datetime.fromisoformat(one).isoformat() for one in (low, high))
+            low, high = (datetime.datetime.fromisoformat(bound).isoformat() for bound in (low, high))
         except ValueError:
             raise_alone(RequestError(f"{name}: bounds are dates, such as 2025-01-01 and 2025-12-31"))
         low, high = (low[:10], high[:10]) if kind == "date" else (low, high)
@@ -354,21 +354,21 @@ def draft_part(call: HttpCall) -> Response:
             with practice(place) as session:
                 asked = [(sql, repr(session.ask(sql))) for sql in _practised(session)]
     except PrivetError as error:
-        told = re.sub(r"\S*privet-set-up-[^/\s]*/", "", str(error))
-        return fragment("set_up_error.html", told=told)
+        words = re.sub(r"\S*privet-set-up-[^/\s]*/", "", str(error))
+        return fragment("set_up_error.html", told=words)
     return fragment("set_up_draft.html", text=text, asked=asked)
 
 
 def _practised(session: Session) -> list[str]:
     """Return a question about each private table, up to four, as its examples have it."""
-    found = []
+    questions = []
     for table in session.tables.values():
         if table.protects.startswith("nobody") or not table.examples:
             continue
-        found.append(next((one for one in table.examples if "GROUP BY" in one), table.examples[0]))
-    if not found:
+        questions.append(next((example for example in table.examples if "GROUP BY" in example), table.examples[0]))
+    if not questions:
         raise RequestError("no table protects anyone: a data set has at least one private table")
-    return found[:4]
+    return questions[:4]
 
 
 CUSTODIAN_PAGES: tuple[ApiRoute, ...] = (

@@ -30,7 +30,7 @@ from .question_builder import TESTS
 from .svg_charts import ChartPoint, draw_chart, place_of, series_point, table_rows
 
 _BARS = 40
-_FEW = 50
+_FEW_GROUPS = 50
 
 
 def explore_page(call: HttpCall) -> Response:
@@ -59,13 +59,13 @@ def _chosen_table(call: HttpCall, tables: dict[str, TableDescription]) -> TableD
 
 def _columns_of(table: TableDescription) -> dict[str, Any]:
     """Return the columns by what may be done with them."""
-    grouped = [one for one in table.columns if one.groups is not None]
-    numbers = [one for one in table.columns if one.kind in ("integer", "number", "date") and one.values]
+    grouped = [column for column in table.columns if column.groups is not None]
+    numbers = [column for column in table.columns if column.kind in ("integer", "number", "date") and column.values]
     return {
         "grouped": grouped,
-        "few": [one for one in grouped if (one.groups or 0) <= _FEW],
-        "ordered": [one for one in numbers if one.groups is not None or one.kind == "number"],
-        "numbers": [one for one in numbers if one.kind != "date"],
+        "few": [column for column in grouped if (column.groups or 0) <= _FEW_GROUPS],
+        "ordered": [column for column in numbers if column.groups is not None or column.kind == "number"],
+        "numbers": [column for column in numbers if column.kind != "date"],
     }
 
 
@@ -80,7 +80,7 @@ def _test_values(call: HttpCall, table: TableDescription) -> dict[str, Any]:
         "measure": budget.measure,
         "chosen_column": asked.get("hypothesis.column", ""),
         "chosen_by": asked.get("hypothesis.by", ""),
-        "groups_of": {one.name: _values(one, schema) for one in few},
+        "groups_of": {column.name: _values(column, schema) for column in few},
         "first_few": few[0].name if few else "",
     }
 
@@ -88,7 +88,7 @@ def _test_values(call: HttpCall, table: TableDescription) -> dict[str, Any]:
 def _values(column: ColumnDescription, schema: Schema | None) -> list[str]:
     """Return the declared values of a column of texts; none where a view has it, or where they are numbers."""
     facts = None if schema is None else schema.columns.get(column.name)
-    return [one for one in (facts.values if facts is not None else None) or () if isinstance(one, str)]
+    return [value for value in (facts.values if facts is not None else None) or () if isinstance(value, str)]
 
 
 def hypothesis_form(call: HttpCall) -> Response:
@@ -102,7 +102,7 @@ def hypothesis_form(call: HttpCall) -> Response:
 
 def result_page(call: HttpCall, name: str, asked: dict[str, Any], result: Any) -> Response:
     """Return the page of a result that is no plain answer."""
-    told: dict[str, Any] = {"name": name, "asked": asked}
+    base: dict[str, Any] = {"name": name, "asked": asked}
     match result:
         case Marginals():
             first = [result.names[0]]
@@ -110,27 +110,27 @@ def result_page(call: HttpCall, name: str, asked: dict[str, Any], result: Any) -
                 call,
                 "marginals.html",
                 title="Marginals",
-                **told,
+                **base,
                 result=result,
                 **_counted(result.counts(*first), first),
             )
         case Ranges():
             return whole_page(
-                call, "ranges.html", title="Ranges", **told, result=result, **_range_values(result, 0, result.cells - 1)
+                call, "ranges.html", title="Ranges", **base, result=result, **_range_values(result, 0, result.cells - 1)
             )
         case Finding():
-            rows = [(label, _estimate(one)) for label, one in result.estimates.items()]
+            rows = [(label, _estimate(estimate)) for label, estimate in result.estimates.items()]
             price = cost_words(result.cost)
             return whole_page(
-                call, "finding.html", title=result.name, **told, result=result, estimates=rows, price=price
+                call, "finding.html", title=result.name, **base, result=result, estimates=rows, price=price
             )
         case Regression():
-            fitted = [(one, _bounds(one.low, one.high)) for one in result.coefficients]
+            fitted = [(coefficient, _bounds(coefficient.low, coefficient.high)) for coefficient in result.coefficients]
             return whole_page(
                 call,
                 "regression.html",
                 title="Regression",
-                **told,
+                **base,
                 result=result,
                 coefficients=fitted,
                 facts=_fit_facts(result),
@@ -138,14 +138,14 @@ def result_page(call: HttpCall, name: str, asked: dict[str, Any], result: Any) -
         case ChosenOption():
             price = cost_words(result.cost)
             score = call.state.accounts.asked(asked["id"], call.identity.name).body.get("score", "")
-            return whole_page(call, "choice.html", title="Choice", **told, result=result, price=price, score=score)
-    return whole_page(call, "other_result.html", title="Answer", **told, text=repr(result))
+            return whole_page(call, "choice.html", title="Choice", **base, result=result, price=price, score=score)
+    return whole_page(call, "other_result.html", title="Answer", **base, text=repr(result))
 
 
 def _fit_facts(fit: Regression) -> list[tuple[str, str]]:
     """Return what a statistician looks for beside the coefficients."""
     rows, explained = fit.rows, fit.r_squared
-    bounded = all(math.isfinite(one.low) and math.isfinite(one.high) for one in fit.coefficients)
+    bounded = all(math.isfinite(term.low) and math.isfinite(term.high) for term in fit.coefficients)
     share = f"{explained:.3g}" if bounded else "not known: the noise does not bound the coefficients"
     facts = [
         ("Rows, about", "" if rows is None or not math.isfinite(rows) else f"{rows:,.0f}"),
@@ -157,8 +157,8 @@ def _fit_facts(fit: Regression) -> list[tuple[str, str]]:
 
 
 def _counted(table: CountTable, columns: list[str]) -> dict[str, Any]:
-    keys = [one for one in table.series if not one.noisy]
-    counts = next(one for one in table.series if one.noisy)
+    keys = [series for series in table.series if not series.noisy]
+    counts = next(series for series in table.series if series.noisy)
     rows = range(len(table))
     points = [point for row in rows if (point := series_point(counts, keys, row)) is not None]
     return {
@@ -194,18 +194,18 @@ async def range_part(call: HttpCall) -> Response:
 
 
 def _range_values(result: Ranges, low: int, high: int) -> dict[str, Any]:
-    found, every = result.count(result.starts[low], result.ends[high]), result.count()
-    here = ChartPoint(f"{result.starts[low]} to {result.ends[high]}", found.value, found.low, found.high)
+    count, every = result.count(result.starts[low], result.ends[high]), result.count()
+    here = ChartPoint(f"{result.starts[low]} to {result.ends[high]}", count.value, count.low, count.high)
     whole = ChartPoint("all", every.value, every.low, every.high)
     table = result.histogram(_BARS)
-    keys, counts = [one for one in table.series if not one.noisy][:1], table.series[-1]
+    keys, counts = [series for series in table.series if not series.noisy][:1], table.series[-1]
     points = [point for row in range(len(table)) if (point := series_point(counts, keys, row)) is not None]
     return {
         "low": low,
         "high": high,
         "first": result.starts[low],
         "last": result.ends[high],
-        "found": _estimate(found),
+        "found": _estimate(count),
         "bar": draw_chart([here, whole], title=f"rows in a range of {result.column}"),
         "picture": draw_chart(points, title=f"rows by {result.column}", marked=_marked(result, low, high)),
         "notes": table.notes,
@@ -218,10 +218,10 @@ def _marked(result: Ranges, low: int, high: int) -> tuple[float, float] | None:
     return None if start is None or end is None else (start, end)
 
 
-def _estimate(one: Estimate) -> dict[str, str]:
-    decimals = _decimals(one.low, one.high)
-    interval = _bounds(one.low, one.high)
-    return {"value": _number(one.value, decimals), "interval": interval, "covers": one.covers}
+def _estimate(estimate: Estimate) -> dict[str, str]:
+    decimals = _decimals(estimate.low, estimate.high)
+    interval = _bounds(estimate.low, estimate.high)
+    return {"value": _number(estimate.value, decimals), "interval": interval, "covers": estimate.covers}
 
 
 def _bounds(low: float, high: float) -> str:
@@ -261,7 +261,7 @@ async def submodel_part(call: HttpCall) -> Response:
             small = result.submodel(formula)
         except PrivetError as error:
             return fragment("error_part.html", error=error)
-        rows = [(one, _bounds(one.low, one.high)) for one in small.coefficients]
+        rows = [(coefficient, _bounds(coefficient.low, coefficient.high)) for coefficient in small.coefficients]
         return fragment("coefficients.html", coefficients=rows, region="Smaller model")
 
     return await to_thread.run_sync(fitted, limiter=call.state.threads)

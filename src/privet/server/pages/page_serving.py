@@ -64,12 +64,12 @@ class Asset:
 @cache
 def assets() -> dict[str, Asset]:
     """Return the files of the pages, each compressed once."""
-    found = {}
+    files = {}
     for name, kind in {**ASSETS, LICENSES: "text/plain; charset=utf-8"}.items():
         body = (HERE / "assets" / name).read_bytes()
         packed = gzip.compress(body, 9, mtime=0)
-        found[name] = Asset(name, body, packed, hashlib.sha256(body).hexdigest()[:12], kind)
-    return found
+        files[name] = Asset(name, body, packed, hashlib.sha256(body).hexdigest()[:12], kind)
+    return files
 
 
 def asset_address(name: str) -> str:
@@ -79,13 +79,13 @@ def asset_address(name: str) -> str:
 
 def asset(request: Request) -> Response:
     """Return a file of the pages."""
-    found = assets().get(request.path_params["name"])
-    if found is None or found.digest != request.path_params["digest"]:
+    file = assets().get(request.path_params["name"])
+    if file is None or file.digest != request.path_params["digest"]:
         return Response("not found", 404, _HEADERS)
     headers = {**_HEADERS, "Cache-Control": "public, max-age=31536000, immutable", "Vary": "Accept-Encoding"}
     if "gzip" in request.headers.get("accept-encoding", ""):
-        return Response(found.packed, 200, {**headers, "Content-Encoding": "gzip"}, media_type=found.kind)
-    return Response(found.body, 200, headers, media_type=found.kind)
+        return Response(file.packed, 200, {**headers, "Content-Encoding": "gzip"}, media_type=file.kind)
+    return Response(file.body, 200, headers, media_type=file.kind)
 
 
 def no_icon(request: Request) -> Response:
@@ -175,7 +175,7 @@ def page(call: HttpCall, template: str, *, status: int = 200, **values: Any) -> 
     nonce = secrets.token_urlsafe(16)
     token = "" if call.login is None else call.state.signer.csrf_token(call.login)
     account = None if call.who is None else call.identity
-    sets = [] if account is None else [one.name for one in call.state.visible(account)]
+    sets = [] if account is None else [dataset.name for dataset in call.state.visible(account)]
     body = render(
         template, nonce=nonce, csrf=token, account=account, data_sets=sets, path=call.request.url.path, **values
     )
@@ -202,14 +202,14 @@ def serve_page(route: ApiRoute, state: ServerState) -> Callable[[Request], Await
         except Exception as error:  # no text of it: it could quote a row
             wrong = InvariantError(f"unexpected error in Privet ({type(error).__name__}); please report it")
             response = await to_thread.run_sync(_failed, request, state, wrong, limiter=state.threads)
-        told = {
+        facts = {
             "method": request.method,
             "route": route.path,
             "status": response.status_code,
             "account": None if who[0] is None else who[0].name,
             "ms": round(1000 * (time.monotonic() - started), 1),
         }
-        LOG.info("request", extra={"told": told})
+        LOG.info("request", extra={"told": facts})
         return response
 
     return answer
@@ -231,7 +231,7 @@ def error_page(request: Request, state: ServerState, error: PrivetError) -> Resp
     identity, login = _identify(state, request)
     call = HttpCall(state, request, identity, login, {})
     template = "custodian_error.html" if identity is not None and identity.role != "analyst" else "error.html"
-    names = [] if identity is None else [one.name for one in state.visible(identity)]
+    names = [] if identity is None else [dataset.name for dataset in state.visible(identity)]
     return page(
         call,
         template,

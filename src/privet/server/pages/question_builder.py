@@ -61,18 +61,18 @@ def read_form(values: Mapping[str, str], several: Sequence[str]) -> BuiltQuestio
     return BuiltQuestion(
         values.get("table", ""),
         tuple(several),
-        tuple(one for one in aggregates if one[0]),
-        tuple(one for one in conditions if one[0]),
+        tuple(aggregate for aggregate in aggregates if aggregate[0]),
+        tuple(condition for condition in conditions if condition[0]),
     )
 
 
 def built_sql(built: BuiltQuestion, table: TableDescription) -> str:
     """Return the question of a form as SQL; what does not fit is refused by name."""
-    kinds = {one.name: one.kind for one in table.columns}
-    for name in (*built.groups, *(one for _, one in built.aggregates if one), *(one for one, _, _ in built.conditions)):
+    kinds = {column.name: column.kind for column in table.columns}
+    for name in (*built.groups, *(col for _, col in built.aggregates if col), *(col for col, _, _ in built.conditions)):
         if name not in kinds:
             raise RequestError(f"{table.name} has no column {name!r}; choose the table again")
-    outputs = [*map(shown_name, built.groups), *(_aggregate(one, column) for one, column in built.aggregates)]
+    outputs = [*map(shown_name, built.groups), *(_aggregate(function, column) for function, column in built.aggregates)]
     if not built.aggregates:
         raise RequestError("choose at least one number, such as the number of rows")
     where = [
@@ -120,13 +120,13 @@ def read_sql(sql: str, session: Session) -> BuiltQuestion:
     """Return a question in SQL as the form has it, or refuse where the form cannot express all of it."""
     richer = RequestError("this question has more than the form can show; edit it as SQL")
     query = read_question(sql, session._catalog)[0]
-    if not isinstance(query.table, str) or query.levels or query.others or any(not one.plain for one in query.steps):
+    if not isinstance(query.table, str) or query.levels or query.others or any(not step.plain for step in query.steps):
         raise richer
     groups = [key.expression.column for key in query.keys]
     calls = [
-        (_function(one.function, dict(one.options)), one.argument, one.where or one.other) for one in query.aggregates
+        (_function(agg.function, dict(agg.options)), agg.argument, agg.where or agg.other) for agg in query.aggregates
     ]
-    owner = {one.name for one in session.describe(query.table).columns if one.use.startswith("identifies")}
+    owner = {known.name for known in session.describe(query.table).columns if known.use.startswith("identifies")}
     aggregates = []
     for function, argument, more in calls:
         if function is None or more is not None or (argument is not None and argument.column is None):
@@ -154,8 +154,8 @@ def _conditions(where: Expression | None, richer: RequestError) -> list[tuple[st
         return []
     signs = {name: sign for sign, name in COMPARISONS.items()}
     match where:
-        case Call(function="and", arguments=several):
-            return [one for part in several for one in _conditions(part, richer)]
+        case Call(function="and", arguments=parts):
+            return [condition for part in parts for condition in _conditions(part, richer)]
         case Call(function=function, arguments=(ColumnRef(name=column), Literal(value=value))) if function in signs:
             return [(column, signs[function], str(value))]
     raise richer
@@ -199,7 +199,7 @@ def question_words(asked: AskedQuestion) -> str:
 
 
 def _list(values: Any) -> str:
-    listed = [str(one) for one in values] if isinstance(values, list) else [str(values)]
+    listed = [str(value) for value in values] if isinstance(values, list) else [str(values)]
     return ", ".join(listed[:8]) + (" …" if len(listed) > 8 else "")
 
 
@@ -213,5 +213,5 @@ def _test(hypothesis: Any) -> str:
 
 def _field(value: Any) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {one}" for name, one in value.items())
+        return ", ".join(f"{name} {item}" for name, item in value.items())
     return _list(value) if isinstance(value, list) else str(value)

@@ -43,7 +43,7 @@ def single_price(facts: Mapping[str, Any]) -> float:
 
 def spending_by_account(history: Sequence[Entry]) -> str:
     """Return a plot of what each account was charged up to each day; bars where all of it was on one day."""
-    return _drawn(((one.account, one.time[:10], single_price(one.facts)) for one in history), "by account")
+    return _drawn(((entry.account, entry.time[:10], single_price(entry.facts)) for entry in history), "by account")
 
 
 def spending_by_block(dataset: DataSet, *, most: int) -> list[dict[str, Any]]:
@@ -57,25 +57,25 @@ def spending_by_block(dataset: DataSet, *, most: int) -> list[dict[str, Any]]:
     ledger = dataset.ledger
     if not divided or not isinstance(ledger, CountsBlocks):
         return []
-    charges = [one for one in dataset.ledger.entries(last=most) if one.kind == "charge"]
-    whole = next(one.spent for one in dataset.ledger.balances() if one.account is None)
+    charges = [entry for entry in dataset.ledger.entries(last=most) if entry.kind == "charge"]
+    whole = next(balance.spent for balance in dataset.ledger.balances() if balance.account is None)
     return [_of_table(name, schema, ledger, whole, charges) for name, schema in divided.items()]
 
 
 def _of_table(name: str, schema: Schema, ledger: CountsBlocks, whole: float, charges: Sequence[Any]) -> dict[str, Any]:
     values, division = block_values(schema), division_of(name, schema)
     runs = ledger.block_balances(division) if division else ()
-    rows = [{"name": _run_name(schema, values, one.first, one.end), "spent": one.spent} for one in runs]
+    rows = [{"name": _run_name(schema, values, run.first, run.end), "spent": run.spent} for run in runs]
     paid: list[tuple[str, str, float]] = []
-    for one in charges:
-        touched, price = one.record.blocks, single_price(one.record.facts)
+    for charge in charges:
+        touched, price = charge.record.blocks, single_price(charge.record.facts)
         if touched is None:
             ranges: Sequence[tuple[int, int]] = ((0, block_count(schema)),)
         elif touched.division == division:
             ranges = touched.ranges
         else:
             continue
-        paid += [(label, str(one.time)[:10], price) for label in _labels(schema, values, ranges)]
+        paid += [(label, str(charge.time)[:10], price) for label in _labels(schema, values, ranges)]
     return {
         "table": name,
         "rows": rows or [{"name": "all blocks", "spent": whole}],
@@ -88,7 +88,7 @@ def _labels(schema: Schema, values: Sequence[Any], ranges: Iterable[tuple[int, i
     """Return the names of some blocks; where a table has many, of the latest ones."""
     count = block_count(schema)
     shown = range(max(0, count - MOST_LINES), count)
-    return [_run_name(schema, values, one, one + 1) for first, end in ranges for one in shown if first <= one < end]
+    return [_run_name(schema, values, part, part + 1) for first, end in ranges for part in shown if first <= part < end]
 
 
 def _run_name(schema: Schema, values: Sequence[Any], first: int, end: int) -> str:

@@ -41,7 +41,7 @@ class ChartPoint:
 
 def is_line(points: Sequence[ChartPoint]) -> bool:
     """Return whether numbers are drawn as a line: more than two, each with a place along the axis."""
-    return len(points) > 2 and all(one.place is not None for one in points)
+    return len(points) > 2 and all(point.place is not None for point in points)
 
 
 def draw_chart(
@@ -55,7 +55,7 @@ def draw_chart(
 
     `marked` are two places along the axis of a line; what lies between them is shaded.
     """
-    known = [one for one in points if math.isfinite(one.value)]
+    known = [point for point in points if math.isfinite(point.value)]
     if not known:
         return ""
     if is_line(known):
@@ -64,7 +64,7 @@ def draw_chart(
 
 
 def _ends(points: Sequence[ChartPoint]) -> tuple[float, float]:
-    finite = [end for one in points for end in (one.value, one.low, one.high) if math.isfinite(end)]
+    finite = [end for point in points for end in (point.value, point.low, point.high) if math.isfinite(end)]
     low, high = min(0.0, *finite), max(0.0, *finite)
     if high <= low:
         return low, low + 1
@@ -88,16 +88,16 @@ def short(value: float) -> str:
 
 
 def _opened(height: float, title: str, invented: bool) -> list[str]:
-    told = f"{title} (invented values)" if invented else title
+    label = f"{title} (invented values)" if invented else title
     kind = "chart invented" if invented else "chart"
     return [
-        f'<svg class="{kind}" viewBox="0 0 {_WIDTH} {height:g}" role="img" aria-label="{escape(told, quote=True)}">'
+        f'<svg class="{kind}" viewBox="0 0 {_WIDTH} {height:g}" role="img" aria-label="{escape(label, quote=True)}">'
     ]
 
 
 def _bars(points: Sequence[ChartPoint], title: str, invented: bool) -> str:
     low, high = _ends(points)
-    left = min(200, 18 + 9 * max(len(one.label) for one in points))
+    left = min(200, 18 + 9 * max(len(point.label) for point in points))
     height = _TOP + len(points) * (_BAR + _GAP) + _BOTTOM
     scale = (_WIDTH - left - _RIGHT) / (high - low)
 
@@ -109,17 +109,17 @@ def _bars(points: Sequence[ChartPoint], title: str, invented: bool) -> str:
     for tick in ticks(low, high):
         parts.append(f'<line class="grid" x1="{x(tick)}" x2="{x(tick)}" y1="{_TOP}" y2="{foot}"/>')
         parts.append(f'<text class="tick" x="{x(tick)}" y="{height - 8}" text-anchor="middle">{short(tick)}</text>')
-    for row, one in enumerate(points):
+    for row, bar in enumerate(points):
         top = _TOP + row * (_BAR + _GAP)
         middle = top + _BAR / 2
-        start, end = sorted((x(0), x(one.value)))
-        label = one.label if len(one.label) <= 22 else one.label[:21] + "…"
+        start, end = sorted((x(0), x(bar.value)))
+        label = bar.label if len(bar.label) <= 22 else bar.label[:21] + "…"
         parts.append(f'<text x="{left - 8}" y="{middle + 4}" text-anchor="end">{escape(label)}</text>')
         parts.append(f'<rect class="bar" x="{start}" y="{top}" width="{max(end - start, 0):.1f}" height="{_BAR}"/>')
-        if one.low == one.high:
+        if bar.low == bar.high:
             continue  # a number without noise has no error bar
-        parts.append(f'<line class="whisker" x1="{x(one.low)}" x2="{x(one.high)}" y1="{middle}" y2="{middle}"/>')
-        for side in (one.low, one.high):
+        parts.append(f'<line class="whisker" x1="{x(bar.low)}" x2="{x(bar.high)}" y1="{middle}" y2="{middle}"/>')
+        for side in (bar.low, bar.high):
             if math.isfinite(side):
                 parts.append(
                     f'<line class="whisker" x1="{x(side)}" x2="{x(side)}" y1="{middle - 5}" y2="{middle + 5}"/>'
@@ -129,7 +129,7 @@ def _bars(points: Sequence[ChartPoint], title: str, invented: bool) -> str:
 
 
 def _line(points: Sequence[ChartPoint], title: str, invented: bool, marked: tuple[float, float] | None = None) -> str:
-    points = sorted(points, key=lambda one: one.place or 0)
+    points = sorted(points, key=lambda point: point.place or 0)
     low, high = _ends(points)
     left, height = 62, 260
     first, last = points[0].place or 0.0, points[-1].place or 0.0
@@ -139,8 +139,8 @@ def _line(points: Sequence[ChartPoint], title: str, invented: bool, marked: tupl
     def along(place: float) -> float:
         return round(left + (min(max(place, first), last) - first) * across, 1)
 
-    def x(one: ChartPoint) -> float:
-        return along(one.place or 0)
+    def x(point: ChartPoint) -> float:
+        return along(point.place or 0)
 
     def y(value: float) -> float:
         return round(height - _BOTTOM - (min(max(value, low), high) - low) * down, 1)
@@ -153,14 +153,14 @@ def _line(points: Sequence[ChartPoint], title: str, invented: bool, marked: tupl
         start, wide = along(marked[0]), max(along(marked[1]) - along(marked[0]), 1)
         down_to = height - _TOP - _BOTTOM
         parts.append(f'<rect class="marked" x="{start}" y="{_TOP}" width="{wide:.1f}" height="{down_to}"/>')
-    upper = " ".join(f"{x(one)},{y(one.high)}" for one in points)
-    lower = " ".join(f"{x(one)},{y(one.low)}" for one in reversed(points))
+    upper = " ".join(f"{x(point)},{y(point.high)}" for point in points)
+    lower = " ".join(f"{x(point)},{y(point.low)}" for point in reversed(points))
     parts.append(f'<polygon class="band" points="{upper} {lower}"/>')
-    parts.append(f'<polyline class="line" points="{" ".join(f"{x(one)},{y(one.value)}" for one in points)}"/>')
-    for one in (points[0], points[len(points) // 2], points[-1]):
-        anchor = "start" if one is points[0] else "end" if one is points[-1] else "middle"
+    parts.append(f'<polyline class="line" points="{" ".join(f"{x(point)},{y(point.value)}" for point in points)}"/>')
+    for shown in (points[0], points[len(points) // 2], points[-1]):
+        anchor = "start" if shown is points[0] else "end" if shown is points[-1] else "middle"
         parts.append(
-            f'<text class="tick" x="{x(one)}" y="{height - 8}" text-anchor="{anchor}">{escape(one.label)}</text>'
+            f'<text class="tick" x="{x(shown)}" y="{height - 8}" text-anchor="{anchor}">{escape(shown.label)}</text>'
         )
     parts.append(f'<line class="axis" x1="{left}" x2="{_WIDTH - _RIGHT}" y1="{y(0)}" y2="{y(0)}"/></svg>')
     return "".join(parts)
@@ -184,7 +184,7 @@ MOST_LINES = len(_LINES)
 def draw_lines(lines: Mapping[str, Sequence[ChartPoint]], *, title: str) -> str:
     """Return several rising lines over the same places, each with its name in a legend; empty without two places."""
     every = [point for points in lines.values() for point in points]
-    places = sorted({one.place for one in every if one.place is not None})
+    places = sorted({point.place for point in every if point.place is not None})
     if len(places) < 2 or len(lines) > MOST_LINES:
         return ""
     low, high = _ends(every)
@@ -202,12 +202,12 @@ def draw_lines(lines: Mapping[str, Sequence[ChartPoint]], *, title: str) -> str:
         y = round(foot - (tick - low) * down, 1)
         parts.append(f'<line class="grid" x1="{left}" x2="{_WIDTH - _RIGHT}" y1="{y}" y2="{y}"/>')
         parts.append(f'<text class="tick" x="{left - 8}" y="{y + 4}" text-anchor="end">{short(tick)}</text>')
-    named = {one.place: one.label for one in every}
+    named = {point.place: point.label for point in every}
     for place, anchor, x in ((places[0], "start", left), (places[-1], "end", _WIDTH - _RIGHT)):
         parts.append(f'<text class="tick" x="{x}" y="{foot + 18}" text-anchor="{anchor}">{escape(named[place])}</text>')
     for row, (name, points) in enumerate(lines.items()):
         kind = f"line {_LINES[row]}" + (" dash" if row % 2 else "")
-        drawn = " ".join(map(at, sorted(points, key=lambda one: one.place or 0)))
+        drawn = " ".join(map(at, sorted(points, key=lambda point: point.place or 0)))
         y = foot + 40 + 20 * row
         parts.append(f'<polyline class="{kind}" points="{drawn}"/>')
         parts.append(f'<line class="{kind}" x1="{left}" x2="{left + 26}" y1="{y - 4}" y2="{y - 4}"/>')
@@ -221,14 +221,14 @@ def table_rows(columns: tuple[Series, ...], confidence: float) -> list[list[dict
 
     Numbers are rounded as in a shell: an error to two digits, and upwards; a value as finely as its error.
     """
-    shown = [column_cells(one, confidence) for one in columns]
+    shown = [column_cells(column, confidence) for column in columns]
     return [list(row) for row in zip(*shown, strict=True)]
 
 
 def column_cells(series: Series, confidence: float) -> list[dict[str, Any]]:
     """Return the cells of one column."""
     keys = series.low is None or series.high is None
-    texts, bars = (labels(series).cells, ()) if keys else (one.cells for one in figures(series, confidence))
+    texts, bars = (labels(series).cells, ()) if keys else (figure.cells for figure in figures(series, confidence))
     cells = []
     for row, value in enumerate(series.values):
         bar = bars[row] if bars else ""
@@ -242,7 +242,7 @@ def series_point(series: Series, keys: list[Series], row: int) -> ChartPoint | N
     value = series.values[row]
     if not isinstance(value, (int, float)) or series.low is None or series.high is None:
         return None
-    label = " · ".join("NULL" if one.values[row] is None else str(one.values[row]) for one in keys) or "all rows"
+    label = " · ".join("NULL" if key.values[row] is None else str(key.values[row]) for key in keys) or "all rows"
     low, high = series.low[row], series.high[row]
     place = place_of(keys[0].values[row]) if len(keys) == 1 else None
     return ChartPoint(label, float(value), float(low), float(high), place)
@@ -264,8 +264,8 @@ class InventedPicture:
 
 def invented_pictures(plan: Plan, *, size: int) -> tuple[InventedPicture, ...]:
     """Return each noisy column with its planned width, drawn on invented groups of about `size` rows."""
-    shown = {one.name: one.kind for one in output_columns(plan)}
-    found = []
+    shown = {column.name: column.kind for column in output_columns(plan)}
+    pictures = []
     seen = set()
     for _, part in levels_in(plan):
         for width in widths(part):
@@ -274,8 +274,8 @@ def invented_pictures(plan: Plan, *, size: int) -> tuple[InventedPicture, ...]:
             seen.add(width.column)
             half = _half(width, size)
             picture = "" if half is None else _drawn(plan, width, half, size)
-            found.append(InventedPicture(width.column, width.words(), picture))
-    return tuple(found)
+            pictures.append(InventedPicture(width.column, width.words(), picture))
+    return tuple(pictures)
 
 
 def _half(width: Width, size: int) -> float | None:
@@ -289,7 +289,7 @@ def _drawn(plan: Plan, width: Width, half: float, size: int) -> str:
     scale = float(size) if width.half_width is not None and not width.at else max(12 * half, 1e-9)
     points = []
     for key in _groups(plan):
-        label = " · ".join("none" if one is None else str(one) for one in key) or "all rows"
+        label = " · ".join("none" if value is None else str(value) for value in key) or "all rows"
         made = scale * (0.55 + 0.45 * (zlib.crc32(f"{width.column} {label}".encode()) % 1000) / 1000)
         place = place_of(key[0]) if len(key) == 1 else None
         points.append(ChartPoint(label, made, made - half, made + half, place))
@@ -304,5 +304,5 @@ def _groups(plan: Plan) -> Sequence[tuple[Any, ...]]:
         keys = [plan.groups[place] for place in plan.key_places]
     except (ValueError, IndexError):  # groups of several levels are not those of one pass
         return [(name,) for name in _NAMES]
-    values = [one.values if one.values is not None else _NAMES for one in keys]
+    values = [key.values if key.values is not None else _NAMES for key in keys]
     return list(itertools.islice(itertools.product(*values), MOST_GROUPS if len(values) > 1 else 400))
