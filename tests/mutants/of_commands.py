@@ -35,8 +35,8 @@ MUTANTS: list[Mutant] = [
     *of(
         "cli:registered",
         "unit/cli/test_entry_point.py",
-        ("one.name not in COMMANDS and _NAME.fullmatch(one.name)", "one.name not in COMMANDS"),
-        ("one.name not in COMMANDS and _NAME.fullmatch(one.name)", "_NAME.fullmatch(one.name)"),
+        ("entry.name not in COMMANDS and _NAME.fullmatch(entry.name)", "entry.name not in COMMANDS"),
+        ("entry.name not in COMMANDS and _NAME.fullmatch(entry.name)", "_NAME.fullmatch(entry.name)"),
     ),
     *of(
         "cli:load_registered",

@@ -99,7 +99,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "config.tables:read_tables",
         "unit/config/test_reading.py",
-        ('one | {"neighbors": neighbors_of(name, well)}', "one"),
+        ('own | {"neighbors": neighbors_of(name, well)}', "own"),
     ),
     *of(
         "config.tables:_facts",
@@ -141,7 +141,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "config.sessions:LateEngine._engine",
         "unit/config/test_sessions.py",
-        ("one.schema.unit.public or not public", "True"),
+        ("table.schema.unit.public or not public", "True"),
         ("public not in self._opened", "True"),
     ),
     *of(
@@ -192,9 +192,9 @@ MUTANTS: list[Mutant] = [
         "config.sessions:memory_ledger",
         "unit/config/test_practice.py",
         (
-            "MemoryLedger(rules.budget, analysts={name: one.budget or rules.budget for name, one "
+            "MemoryLedger(rules.budget, analysts={name: analyst.budget or rules.budget for name, analyst "
             "in config.analysts.items()}, per_query=rules.per_query, keys_share=rules.keys_share)",
-            "MemoryLedger(rules.budget, analysts={name: one.budget or rules.budget for name, one "
+            "MemoryLedger(rules.budget, analysts={name: analyst.budget or rules.budget for name, analyst "
             "in config.analysts.items()}, keys_share=rules.keys_share)",
         ),
     ),
@@ -235,7 +235,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "config.checking:compare",
         "unit/config/test_fingerprint.py",
-        ("hmac.compare_digest(held, found)", "held"),
+        ("hmac.compare_digest(held, digest)", "held"),
     ),
     *of(
         "config.checking:read_key",
@@ -315,7 +315,7 @@ MUTANTS: list[Mutant] = [
         "cli.init:_table",
         "unit/cli/test_init.py",
         ("if plain:\n    ...", "if False:\n    ..."),
-        ("kinds.get(one) if plain else kind", "kind"),
+        ("kinds.get(column) if plain else kind", "kind"),
     ),
     *of(
         "cli.init:command",

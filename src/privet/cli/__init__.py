@@ -81,18 +81,18 @@ _NAME = re.compile("[a-z][a-z0-9-]{0,30}")
 
 def registered() -> dict[str, list[EntryPoint]]:
     """Return the commands that installed packages register, by name; none replaces one of `COMMANDS`."""
-    found: dict[str, list[EntryPoint]] = {}
-    for one in sorted(entry_points(group=GROUP), key=lambda one: (one.name, one.value)):
-        if one.name not in COMMANDS and _NAME.fullmatch(one.name):
-            same = found.setdefault(one.name, [])
-            if one.value not in [other.value for other in same]:
-                same.append(one)
-    return found
+    commands: dict[str, list[EntryPoint]] = {}
+    for entry in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
+        if entry.name not in COMMANDS and _NAME.fullmatch(entry.name):
+            same = commands.setdefault(entry.name, [])
+            if entry.value not in [other.value for other in same]:
+                same.append(entry)
+    return commands
 
 
 def load_registered(name: str, places: Sequence[EntryPoint]) -> click.Command:
     """Return a registered command, or raise `RequestError` where it cannot be loaded or two packages register it."""
-    values = " and ".join(one.value for one in places)
+    values = " and ".join(place.value for place in places)
     if len(places) != 1:
         raise RequestError(f"two installed packages register the command {name!r}: {values}; uninstall one of them")
     try:

@@ -183,7 +183,7 @@ def read_several(sql: str | None, more: tuple[str, ...], file: Path | None, opti
         raise RequestError("--param is for one question; ask that one by itself")
     if options.covers != "noise":
         raise RequestError("--covers is for one question; ask that one by itself")
-    return [read_sql(one, None) for one in (sql, *more)]
+    return [read_sql(question, None) for question in (sql, *more)]
 
 
 def read_parameters(written: tuple[str, ...]) -> list[Any] | dict[str, Any] | None:
@@ -192,9 +192,9 @@ def read_parameters(written: tuple[str, ...]) -> list[Any] | dict[str, Any] | No
 
     if not written:
         return None
-    pairs = [_PARAMETER.fullmatch(one) for one in written]
-    names = [found["name"] for found in pairs if found is not None and found["name"]]
-    values = [_parameter(one if found is None else found["value"]) for one, found in zip(written, pairs, strict=True)]
+    pairs = [_PARAMETER.fullmatch(text) for text in written]
+    names = [pair["name"] for pair in pairs if pair is not None and pair["name"]]
+    values = [_parameter(text if pair is None else pair["value"]) for text, pair in zip(written, pairs, strict=True)]
     if not names:
         return values
     if len(names) < len(written) or len(set(names)) < len(names):
@@ -297,13 +297,13 @@ def ask_command(
             return
         with asking(place):
             answer = place.session.ask(texts[0], **options.keywords(), key=key)
-        told = _told(answer, place, before)
+        charge = _told(answer, place, before)
     if as_json:
-        print_json({**json.loads(answer.to_json()), **told})
+        print_json({**json.loads(answer.to_json()), **charge})
         return
     print_answer(answer)
     print_text("")
-    print_facts(_facts(answer, told))
+    print_facts(_facts(answer, charge))
 
 
 def _ask_several(
@@ -314,15 +314,15 @@ def _ask_several(
     with asking(place):
         batch = place.session.plan_all(texts, **options.keywords())
         answers = place.session.run_all(batch, confidence=options.confidence, key=key)
-    told = _told(answers[0], place, before)
+    charge = _told(answers[0], place, before)
     if as_json:
-        print_json([{**json.loads(answer.to_json()), **told} for answer in answers])
+        print_json([{**json.loads(answer.to_json()), **charge} for answer in answers])
         return
     for index, answer in enumerate(answers):
         print_text(f"Question {index + 1}", style="bold")
         print_answer(answer)
         print_text("")
-    paid, left, *_ = _facts(answers[0], told, batch.cost())
+    paid, left, *_ = _facts(answers[0], charge, batch.cost())
     covered = [answer.notes[0] for answer in answers]
     every = dict.fromkeys([*covered, *(note for answer in answers for note in answer.notes)])
     notes = [("" if index else "notes", note) for index, note in enumerate(every)]
@@ -332,7 +332,7 @@ def _ask_several(
 
 def _told(answer: Answer, place: OpenedSession, before: str) -> dict[str, Any]:
     balance = place.ledger.balances()
-    own = next((one for one in balance if one.account == place.session.account), balance[0])
+    own = next((entry for entry in balance if entry.account == place.session.account), balance[0])
     return {
         "charged": answer.receipt.entry > int(before.partition(":")[0]),
         "left": {name: own.to_dict()[name] for name in ("largest_epsilon", "largest_rho", "spent_share", "keys_delta")},
@@ -340,16 +340,18 @@ def _told(answer: Answer, place: OpenedSession, before: str) -> dict[str, Any]:
     }
 
 
-def _facts(answer: Answer, told: dict[str, Any], price: dict[str, float] | None = None) -> list[tuple[str, str]]:
+def _facts(answer: Answer, charge: dict[str, Any], price: dict[str, float] | None = None) -> list[tuple[str, str]]:
     cost = cost_words(answer.certificate()["cost"] if price is None else price)
-    entries = [answer.receipt.entry] if answer.accuracy is None else [one.entry for one in answer.accuracy.receipts]
+    entries = (
+        [answer.receipt.entry] if answer.accuracy is None else [receipt.entry for receipt in answer.accuracy.receipts]
+    )
     named = f"{'entry' if len(entries) == 1 else 'entries'} {', '.join(map(str, entries))}"
     paid = f"{cost or 'nothing'}, {named} of the ledger"
     again = f"nothing: it was answered before, and paid for in {named}"
-    more = room(told["left"]["largest_epsilon"], told["left"]["largest_rho"])
-    spent = percent(told["left"]["spent_share"])
+    more = room(charge["left"]["largest_epsilon"], charge["left"]["largest_rho"])
+    spent = percent(charge["left"]["spent_share"])
     return [
-        ("cost", paid if told["charged"] else again),
+        ("cost", paid if charge["charged"] else again),
         ("left", f"{more} for one more question; {spent} of the budget is spent"),
         *note_facts(answer),
     ]
@@ -399,9 +401,9 @@ def plan_command(
         plan = place.session.plan(texts[0], **options.keywords())
         account = place.session.account
         rounds = [plan] if plan.rounds == 1 else [plan.round(index) for index in range(plan.rounds)]
-        waiting = [one for one in rounds if place.ledger.find(one.digest, account) is None]
+        waiting = [part for part in rounds if place.ledger.find(part.digest, account) is None]
         answered = not waiting or _answered(plan, place)
-        event = Composed(tuple(event for one in waiting for event in one.event.events))
+        event = Composed(tuple(event for part in waiting for event in part.event.events))
         fits = answered or place.ledger.admits(event, account=account)
     if as_json:
         print_json({**plan.to_dict(), "answered": answered, "fits": fits})
@@ -431,8 +433,8 @@ def _plan_several(texts: list[str], place: OpenedSession, options: AskOptions, *
     if as_json:
         shared = {"shared": [gain.facts() for gain in batch.gains]} if batch.gains else {}
         together = {"digest": batch.digest, "cost": batch.cost(), **shared}
-        told = {"together": together, "answered": answered, "fits": fits}
-        print_json([{**plan.to_dict(), **told} for plan in batch.plans])
+        facts = {"together": together, "answered": answered, "fits": fits}
+        print_json([{**plan.to_dict(), **facts} for plan in batch.plans])
         return
     for line in batch.explain().splitlines():
         print_text(printable(line))
@@ -458,9 +460,9 @@ def _print_widths(plan: Plan) -> None:
     from privet.planner.groupings import levels_in
 
     rows = [
-        (printable(f"{one.column} {level}".rstrip()), one.words().replace("; ", "\n"))
+        (printable(f"{bound.column} {level}".rstrip()), bound.words().replace("; ", "\n"))
         for level, part in levels_in(plan)
-        for one in widths(part)
+        for bound in widths(part)
     ]
     heads = ("column", "95% of the noise within" if plan.rounds == 1 else heading(plan))
     print_table(heads, rows)
@@ -486,14 +488,14 @@ def tables_command(name: str | None, analyst: str | None, config: Path, as_json:
     """
     with opened(config, analyst, plans=True) as place:
         names = list(place.session.tables) if name is None else [name]
-        told = [place.session.describe(one) for one in names]
+        tables = [place.session.describe(table) for table in names]
     if as_json:
-        print_json({"tables": [one.to_dict() for one in told]})
+        print_json({"tables": [table.to_dict() for table in tables]})
         return
-    for index, one in enumerate(told):
+    for index, described in enumerate(tables):
         if index:
             print_text("")
-        one.draw(screen())
+        described.draw(screen())
 
 
 # `privet clipping`: what clamping and bounding take away from a question, and advice on better bounds. Charged.
@@ -526,18 +528,18 @@ def clipping_command(
         raise RequestError("this has no width to ask for: omit --within and --at-most, and pass --epsilon or --rho")
     text = read_sql(sql, file)
     with opened(config, analyst) as place, asking(place):
-        found = place.session.clipping(text, **options.keywords(), key=key)
+        report = place.session.clipping(text, **options.keywords(), key=key)
     if as_json:
-        print_json(found.to_dict())
+        print_json(report.to_dict())
         return
-    for line in found.lines():
+    for line in report.lines():
         print_text(printable(line))
     print_text("")
-    cost = f"{cost_words(found.cost) or 'nothing'}, entry {found.receipt.entry} of the ledger"
+    cost = f"{cost_words(report.cost) or 'nothing'}, entry {report.receipt.entry} of the ledger"
     print_facts(
         [
             ("cost", cost),
-            ("notes", f"Each interval covers the added noise with probability {found.confidence:.3g}."),
+            ("notes", f"Each interval covers the added noise with probability {report.confidence:.3g}."),
         ]
     )
 

@@ -60,13 +60,13 @@ def audit_own(asked: Asked) -> bool:
     if asked.neighbours is None:
         raise click.UsageError("pass the two inputs: --neighbours 10 11 (JSON: numbers, lists, texts, tables)")
     values = (read_input(asked.neighbours[0]), read_input(asked.neighbours[1]))
-    found = load_target(asked.target)
-    _verify(found, asked.target)
-    claim = _claim(asked, found)
-    known = isinstance(found, Mechanism)
-    batched = known or (takes_a_count(found) if asked.batched is None else asked.batched)
+    subject = load_target(asked.target)
+    _verify(subject, asked.target)
+    claim = _claim(asked, subject)
+    known = isinstance(subject, Mechanism)
+    batched = known or (takes_a_count(subject) if asked.batched is None else asked.batched)
     size = asked.samples or (_BATCHED if batched else _ONE_BY_ONE)
-    draw = found.simulate if known else found
+    draw = subject.simulate if known else subject
     if batched:
         with working(f"drawing and auditing {size:,} releases of each input"):
             report = audit(draw, values, claim, size, batched=True)
@@ -97,28 +97,28 @@ def save_picture(report: Report, path: Path, title: str) -> None:
         raise RequestError(f"the picture cannot be written to {str(path)!r}; pass a file such as audit.png") from None
 
 
-def _verify(found: Any, target: str) -> None:
+def _verify(subject: Any, target: str) -> None:
     from privet.core.errors import RequestError
     from privet.mechanisms import Mechanism
 
-    if isinstance(found, type):
+    if isinstance(subject, type):
         raise RequestError(
-            f"{target} is a class; point at a function, or at an object that you made: one = {found.__name__}(...)"
+            f"{target} is a class; point at a function, or at an object that you made: one = {subject.__name__}(...)"
         )
-    if not callable(found) and not isinstance(found, Mechanism):
+    if not callable(subject) and not isinstance(subject, Mechanism):
         raise RequestError(
-            f"{target} is of type {type(found).__name__}, which cannot be called; point at a function of one input, "
+            f"{target} is of type {type(subject).__name__}, which cannot be called; point at a function of one input, "
             "or of an input and a count that returns that many releases"
         )
 
 
-def _claim(asked: Asked, found: Any) -> Any:
+def _claim(asked: Asked, subject: Any) -> Any:
     from privet.mechanisms import Mechanism
 
     if asked.claimed is not None:
         return (asked.claimed, asked.delta) if asked.delta else asked.claimed
-    if isinstance(found, Mechanism) and asked.delta is None:
-        return found.event
+    if isinstance(subject, Mechanism) and asked.delta is None:
+        return subject.event
     raise click.UsageError("pass the claim: --claimed 1 for epsilon, and also --delta 1e-3 for an (epsilon, delta)")
 
 
@@ -185,7 +185,7 @@ def _print(asked: Asked, report: Report, bits: Report | None) -> None:
         alone = f"the last bits of the doubles alone imply an epsilon of at least {bits.found:.4g}"
         more = "" if bits.refuted else "; other pairs may leak more, such as 0.1 and 0.7"
         facts.append(("low bits", alone + more))
-    print_facts([(name, printable(told)) for name, told in facts])
+    print_facts([(name, printable(text)) for name, text in facts])
     print_text(f"\n{_verdict(report, bits)}", style="bold")
 
 
@@ -296,8 +296,8 @@ def _audits(names: tuple[str, ...], samples: int | None, plot: Path | None, as_j
     chosen = [entry for entry in AUDITS if not names or _named(entry.name, names)]
     _check(names, chosen, [entry.name for entry in AUDITS], "mechanism")
     if plot and len(chosen) > 1:
-        several = ", ".join(repr(entry.name) for entry in chosen[:3])
-        raise click.UsageError(f"--plot draws one mechanism, and {len(chosen)} are named: choose one ({several}, ...)")
+        examples = ", ".join(repr(entry.name) for entry in chosen[:3])
+        raise click.UsageError(f"--plot draws one mechanism, and {len(chosen)} are named: choose one ({examples}, ...)")
     screen = Console(stderr=True)
     quiet, processes = not screen.is_terminal, os.cpu_count() or 1
     judged = judge_all(chosen, samples=samples, processes=processes)
@@ -311,11 +311,11 @@ def _audits(names: tuple[str, ...], samples: int | None, plot: Path | None, as_j
         leaks = [
             {
                 "name": f"low bits: {checked.name}",
-                "epsilon": found.epsilon,
-                "found": found.found,
-                "stands": not found.refuted,
+                "epsilon": bit.epsilon,
+                "found": bit.found,
+                "stands": not bit.refuted,
             }
-            for checked, found in bits
+            for checked, bit in bits
         ]
         print_json([*(verdict.to_dict() for verdict in verdicts), *leaks])
     else:
@@ -323,11 +323,11 @@ def _audits(names: tuple[str, ...], samples: int | None, plot: Path | None, as_j
         if bits:
             click.echo()
             rows = [
-                (checked.name, f"{found.epsilon:.3g}", f"{found.found:.3g}", "BITS LEAK" if found.refuted else "stands")
-                for checked, found in bits
+                (checked.name, f"{bit.epsilon:.3g}", f"{bit.found:.3g}", "BITS LEAK" if bit.refuted else "stands")
+                for checked, bit in bits
             ]
             print_table(("low bits of", "claim", "found", "verdict"), rows, right=(1, 2))
-    return all(verdict.stands for verdict in verdicts) and not any(found.refuted for _, found in bits)
+    return all(verdict.stands for verdict in verdicts) and not any(bit.refuted for _, bit in bits)
 
 
 def print_verdicts(verdicts: list[Verdict]) -> None:
@@ -384,19 +384,19 @@ def _attacks(names: tuple[str, ...], as_json: bool) -> bool:
 def _broken(names: tuple[str, ...], as_json: bool) -> bool:
     from privet.audit.attacks import BROKEN
 
-    chosen = [one for one in BROKEN if not names or _named(one.name, names)]
-    _check(names, [one.name for one in chosen], [one.name for one in BROKEN], "broken mechanism")
-    found = []
+    chosen = [attack for attack in BROKEN if not names or _named(attack.name, names)]
+    _check(names, [attack.name for attack in chosen], [attack.name for attack in BROKEN], "broken mechanism")
+    results = []
     for broken in chosen:
-        found.append(one := broken.to_dict())
+        results.append(facts := broken.to_dict())
         if not as_json:
-            claim = f"{one['epsilon']:.3g}" + (f" at delta {one['delta']:g}" if one["delta"] else "")
-            verdict = "caught" if one["caught"] else "MISSED"
-            click.echo(f"{one['name']}: {verdict}\n  claimed epsilon {claim}, found at least {one['found']:.3g}")
-            click.echo(f"  {one['wrong']}\n")
+            claim = f"{facts['epsilon']:.3g}" + (f" at delta {facts['delta']:g}" if facts["delta"] else "")
+            verdict = "caught" if facts["caught"] else "MISSED"
+            click.echo(f"{facts['name']}: {verdict}\n  claimed epsilon {claim}, found at least {facts['found']:.3g}")
+            click.echo(f"  {facts['wrong']}\n")
     if as_json:
-        print_json(found)
-    return all(bool(one["caught"]) for one in found)
+        print_json(results)
+    return all(bool(result["caught"]) for result in results)
 
 
 def _replay(sql: str, epsilon: Fraction, config: Path, as_json: bool) -> bool:
@@ -410,13 +410,13 @@ def _replay(sql: str, epsilon: Fraction, config: Path, as_json: bool) -> bool:
     declared = read_config(config)
     with Session(declared.tables, views=declared.views, ledger=MemoryLedger(declared.rules.budget)) as session:
         plan = session.plan(sql, epsilon=epsilon)
-    found = replay(declared.tables, plan)
+    replayed = replay(declared.tables, plan)
     if as_json:
-        print_json({"private": True, "holds": found.holds, **asdict(found)})
+        print_json({"private": True, "holds": replayed.holds, **asdict(replayed)})
     else:
-        for line in str(found).splitlines():
+        for line in str(replayed).splitlines():
             print_text(printable(line))
-    return found.holds
+    return replayed.holds
 
 
 def _named(name: str, wanted: tuple[str, ...]) -> bool:

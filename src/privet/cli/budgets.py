@@ -35,25 +35,25 @@ def command(analyst: str | None, config: Path, ledger_path: Path | str | None, a
         balances, head = ledger.balances(), ledger.head()
         blocks = _blocks(config, ledger, analyst) if ledger_path is None else {}
     meaning = _meaning(config) if ledger_path is None else []
-    chosen = [one for one in balances if analyst is None or one.account == analyst]
+    chosen = [balance for balance in balances if analyst is None or balance.account == analyst]
     if not chosen:
         raise UnknownName("account", analyst or "", (), advice="the custodian can open one")
     if as_json:
-        print_json({"budgets": [one.to_dict() for one in chosen], "head": head, "means": meaning, "blocks": blocks})
+        print_json({"budgets": [row.to_dict() for row in chosen], "head": head, "means": meaning, "blocks": blocks})
         return
     heads = ("account", "budget", "spent", "", "one more question", "state")
-    print_table(heads, [_row(one) for one in chosen], right=(3,))
+    print_table(heads, [_row(balance) for balance in chosen], right=(3,))
     print_text("")
     for sentence in meaning:
         print_text(sentence)
-    for name, told in blocks.items():
+    for name, facts in blocks.items():
         print_text("")
         rows = [
-            (printable(one["block"]), bar(one["spent_share"]), percent(one["spent_share"])) for one in told["blocks"]
+            (printable(run["block"]), bar(run["spent_share"]), percent(run["spent_share"])) for run in facts["blocks"]
         ]
         if rows:
             print_table((f"block of {printable(name)}", "spent", ""), rows, right=(2,))
-        print_text(printable(told["means"]))
+        print_text(printable(facts["means"]))
 
 
 def _blocks(config: Path, ledger: LedgerAdmin, analyst: str | None) -> dict[str, dict[str, Any]]:
@@ -65,22 +65,22 @@ def _blocks(config: Path, ledger: LedgerAdmin, analyst: str | None) -> dict[str,
     from privet.planner.touching import block_promise
     from privet.query.block_reads import block_values, division_of
 
-    found: dict[str, dict[str, Any]] = {}
+    tables: dict[str, dict[str, Any]] = {}
     declared = {name: table.schema for name, table in read_config(config).tables.items()}
     for name, schema in with_calendars(followed(declared)).items():
         if schema.blocks is None or not isinstance(ledger, CountsBlocks):
             continue
         values = block_values(schema)
         runs = ledger.block_balances(division, analyst) if (division := division_of(name, schema)) else ()
-        told = [(schema.blocks.name(one.first, values), schema.blocks.name(one.end - 1, values), one) for one in runs]
-        found[name] = {
+        spans = [(schema.blocks.name(run.first, values), schema.blocks.name(run.end - 1, values), run) for run in runs]
+        tables[name] = {
             "blocks": [
-                {"block": first if first == last else f"{first} to {last}", "spent_share": one.spent}
-                for first, last, one in told
+                {"block": first if first == last else f"{first} to {last}", "spent_share": run.spent}
+                for first, last, run in spans
             ],
             "means": block_promise(name, schema),
         }
-    return found
+    return tables
 
 
 def _meaning(config: Path) -> list[str]:
@@ -104,14 +104,14 @@ def amount(balance: AccountBalance) -> str:
             return f"rho {float(rho):.6g}"
 
 
-def _row(one: AccountBalance) -> tuple[str, ...]:
-    ends = "" if one.expires is None else f" until {one.expires:%Y-%m-%d %H:%M} UTC"
-    state = one.state if one.expired else f"{one.state}{ends}"
+def _row(balance: AccountBalance) -> tuple[str, ...]:
+    ends = "" if balance.expires is None else f" until {balance.expires:%Y-%m-%d %H:%M} UTC"
+    state = balance.state if balance.expired else f"{balance.state}{ends}"
     return (
-        "data set" if one.account is None else printable(one.account),
-        amount(one),
-        bar(one.spent),
-        percent(one.spent),
-        room(one.largest_epsilon, one.largest_rho),
+        "data set" if balance.account is None else printable(balance.account),
+        amount(balance),
+        bar(balance.spent),
+        percent(balance.spent),
+        room(balance.largest_epsilon, balance.largest_rho),
         state,
     )

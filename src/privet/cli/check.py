@@ -112,10 +112,10 @@ def _print_chosen(chosen: dict[str, ContributionProposal]) -> None:
         [
             (
                 f"  {printable(name)}",
-                f"contribution = {{ groups = {one.contribution.groups}, rows = {one.contribution.rows} }}   "
-                f"(cost {cost_words(one.cost)}, entry {one.receipt.entry} of the ledger)",
+                f"contribution = {{ groups = {proposal.contribution.groups}, rows = {proposal.contribution.rows} }}   "
+                f"(cost {cost_words(proposal.cost)}, entry {proposal.receipt.entry} of the ledger)",
             )
-            for name, one in chosen.items()
+            for name, proposal in chosen.items()
         ]
     )
     print_text("")
@@ -124,11 +124,11 @@ def _print_chosen(chosen: dict[str, ContributionProposal]) -> None:
 def _chosen_facts(chosen: dict[str, ContributionProposal]) -> dict[str, Any]:
     return {
         name: {
-            "contribution": {"groups": one.contribution.groups, "rows": one.contribution.rows},
-            "cost": dict(one.cost),
-            "entry": one.receipt.entry,
+            "contribution": {"groups": proposal.contribution.groups, "rows": proposal.contribution.rows},
+            "cost": dict(proposal.cost),
+            "entry": proposal.receipt.entry,
         }
-        for name, one in chosen.items()
+        for name, proposal in chosen.items()
     }
 
 
@@ -140,13 +140,13 @@ def _compare(declared: Config, key_file: Path | None) -> Compared:
     if key is None:
         raise RequestError('a fingerprint needs a key: pass --key FILE, or write [fingerprint] key = "FILE"')
     with working("reading the sources"):
-        found = compare(declared, Path(key).absolute())
-    if found.changed:
+        compared = compare(declared, Path(key).absolute())
+    if compared.changed:
         raise RequestError(
-            f"the data of {', '.join(found.changed)} changed since this version was first seen, and the version did "
+            f"the data of {', '.join(compared.changed)} changed since this version was first seen, and the version did "
             "not; set a new version in privet.toml, or earlier answers are returned for the new data"
         )
-    return found
+    return compared
 
 
 def _print(declared: Config, checked: Checked) -> None:
@@ -164,8 +164,8 @@ def _print(declared: Config, checked: Checked) -> None:
     print_text(f"The budget: {declared.rules.budget.describe()}", style="bold")
     for sentence in promise_in_words(declared):
         print_text(printable(sentence), indent="  ")
-    for told in _rules(declared):
-        print_text(told, indent="  ")
+    for rule in _rules(declared):
+        print_text(rule, indent="  ")
     print_text("")
     if declared.analysts:
         print_text("Who may ask", style="bold")
@@ -180,19 +180,19 @@ def _print(declared: Config, checked: Checked) -> None:
 
 
 def _rules(declared: Config) -> list[str]:
-    rules, told = declared.rules, []
+    rules, lines = declared.rules, []
     if rules.per_query is not None:
-        told.append(f"One question may cost at most {rules.per_query.describe()}.")
+        lines.append(f"One question may cost at most {rules.per_query.describe()}.")
     if rules.expires is not None:
-        told.append(f"Nothing can be spent after {rules.expires:%Y-%m-%d %H:%M:%S} UTC; what is left then is lost.")
-    return told
+        lines.append(f"Nothing can be spent after {rules.expires:%Y-%m-%d %H:%M:%S} UTC; what is left then is lost.")
+    return lines
 
 
 def _analysts(declared: Config) -> dict[str, str]:
     whole = "the data set's budget"
     return {
-        name: f"{', '.join(one.tables)}: up to {whole if one.budget is None else one.budget.describe()}"
-        for name, one in declared.analysts.items()
+        name: f"{', '.join(analyst.tables)}: up to {whole if analyst.budget is None else analyst.budget.describe()}"
+        for name, analyst in declared.analysts.items()
     }
 
 
@@ -217,8 +217,8 @@ def _facts(declared: Config, checked: Checked, compared: Compared | None) -> dic
                 "protects": str(declared.tables[name].schema.unit),
                 "words": (*words, *lost.get(name, ())),
                 "limits": [
-                    {"by": one.by, "people_above": one.above, "rows_lost": one.lost}
-                    for one in checked.excesses.get(name, ())
+                    {"by": excess.by, "people_above": excess.above, "rows_lost": excess.lost}
+                    for excess in checked.excesses.get(name, ())
                 ],
             }
             for name, words in tables_in_words(declared).items()

@@ -59,7 +59,7 @@ def choose_command(
       privet choose "SELECT COUNT(*) FROM visits WHERE age >= :option" --option 18 --option 65 --epsilon 0.5
     """
     text = read_sql(sql, file)
-    values: Any = read_parameters(tuple(f"={one}" for one in options))
+    values: Any = read_parameters(tuple(f"={option}" for option in options))
     with opened(config, analyst) as place:
         before = place.ledger.head()
         with asking(place):
@@ -116,8 +116,8 @@ def above_command(
         entry = vector.receipt.entry
         charged = entry > int(before.partition(":")[0])
     if as_json:
-        told = {"entry": entry, "charged": charged, "asked": vector.asked, "closed": vector.closed}
-        print_json({**answer.to_dict(), **told, "cost": vector.plan.cost})
+        facts = {"entry": entry, "charged": charged, "asked": vector.asked, "closed": vector.closed}
+        print_json({**answer.to_dict(), **facts, "cost": vector.plan.cost})
         return
     print_text(printable(str(answer)), style="bold")
     print_text("")

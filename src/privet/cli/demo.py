@@ -126,8 +126,8 @@ def command(folder: Path | None, picture: Path, engine: str, url: str | None, as
             hospital.ledger.verify()
             head = hospital.ledger.head()
     if as_json:
-        told = [_told(outcome) for outcome in outcomes]
-        print_json({"data": "made up", "questions": told, "picture": drawn, "head": head})
+        questions = [_told(outcome) for outcome in outcomes]
+        print_json({"data": "made up", "questions": questions, "picture": drawn, "head": head})
         return
     _print_end(head, drawn, folder)
 
@@ -222,13 +222,13 @@ def _print(outcome: DemoOutcome) -> None:
     print_answer(answer, beside=_beside(answer, outcome.truth), most=question.most, indent="  ")
     hidden = len(outcome.truth) - len(answer)
     cost = answer.certificate()["cost"]["epsilon"]
-    told = [
+    notes = [
         f"epsilon {show_cost(cost)}" if outcome.charged else "free: nothing was charged",
         *([] if answer.accuracy is None else [answer.accuracy.note().rstrip(".")]),
         f"{outcome.seconds:.1f} s",
         *([f"{hidden} groups do not show"] if hidden > 0 else []),
     ]
-    print_text(f"{'; '.join(told)}. {question.remark}".rstrip(), style="dim", indent="  ")
+    print_text(f"{'; '.join(notes)}. {question.remark}".rstrip(), style="dim", indent="  ")
 
 
 def _beside(answer: Answer, truth: Truth) -> list[Any]:
@@ -260,8 +260,8 @@ def _print_end(head: str, drawn: str | None, folder: Path | None) -> None:
 
 def _told(outcome: DemoOutcome) -> dict[str, Any]:
     answer, question = outcome.answer, outcome.question
-    told: dict[str, Any] = {"shows": question.shows, "sql": question.sql, "charged": outcome.charged}
+    facts: dict[str, Any] = {"shows": question.shows, "sql": question.sql, "charged": outcome.charged}
     if answer is None:
-        return {**told, "error": {} if outcome.error is None else outcome.error.to_dict()}
+        return {**facts, "error": {} if outcome.error is None else outcome.error.to_dict()}
     truth = [[*key, *values] for key, values in outcome.truth.items()]
-    return {**told, "cost": answer.certificate()["cost"], "rows": list(answer), "truth": truth}
+    return {**facts, "cost": answer.certificate()["cost"], "rows": list(answer), "truth": truth}

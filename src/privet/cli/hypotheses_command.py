@@ -45,7 +45,7 @@ _OPTIONS = charge_options(
 )
 
 
-_SHARED = frozenset(str(one.name) for one in vars(with_options(lambda: None, _OPTIONS))["__click_params__"])
+_SHARED = frozenset(str(option.name) for option in vars(with_options(lambda: None, _OPTIONS))["__click_params__"])
 """Names of the options that all tests have."""
 
 
@@ -84,13 +84,13 @@ def tests_table(made: Callable[..., tuple[str, Hypothesis]]) -> Callable[..., No
         done = run_charged(run, planned, config=config, analyst=analyst, only_plan=only_plan, as_json=as_json)
         if done is None:
             return
-        found, told = done
+        result, charge = done
         if plot is not None:
-            found.plot(plot)
+            result.plot(plot)
         if as_json:
-            print_json({**found.to_dict(), **told})
+            print_json({**result.to_dict(), **charge})
         else:
-            print_charged((found,), found.cost, told)
+            print_charged((result,), result.cost, charge)
 
     tested: Any = with_options(command, _OPTIONS)
     tested.made = made
@@ -135,14 +135,14 @@ def fit_command(table: str, column: str, shares: tuple[str, ...], method: Method
     from privet.core.numbers import written_ratio
     from privet.study import GoodnessOfFit
 
-    found: dict[str, Any] = {}
-    for one in shares:
-        value, sign, share = one.rpartition("=")
+    expected: dict[str, Any] = {}
+    for text in shares:
+        value, sign, share = text.rpartition("=")
         amount = written_ratio(share)
         if not sign or not value or amount is None:
-            raise BadParameter("share", one, "a value and its share, such as emergency=0.5")
-        found[value] = amount
-    return table, GoodnessOfFit(column, found, method=method)
+            raise BadParameter("share", text, "a value and its share, such as emergency=0.5")
+        expected[value] = amount
+    return table, GoodnessOfFit(column, expected, method=method)
 
 
 @command.command("independence")
@@ -320,8 +320,8 @@ def proportion_command(
     """
     from privet.study import Proportion
 
-    told = {"equals": equals, "alternative": alternative, "within": within or None, "people": people, "delta": delta}
-    return table, Proportion(condition, **told)
+    facts = {"equals": equals, "alternative": alternative, "within": within or None, "people": people, "delta": delta}
+    return table, Proportion(condition, **facts)
 
 
 @command.command("proportions")
@@ -406,7 +406,7 @@ def family_command(
     from privet.execution.request import AskOptions
     from privet.study.hypothesis import Family, plan_family
 
-    hypotheses = tuple(_hypothesis(one, table) for one in tests)
+    hypotheses = tuple(_hypothesis(test, table) for test in tests)
     family = Family(hypotheses, method=method, level=level, weights=weight or None, shares=share or None)
 
     def run(session: Session) -> FamilyOfFindings:
@@ -421,11 +421,11 @@ def family_command(
     done = run_charged(run, planned, config=config, analyst=analyst, only_plan=only_plan, as_json=as_json)
     if done is None:
         return
-    found, told = done
+    result, charge = done
     if as_json:
-        print_json({**found.to_dict(), **told})
+        print_json({**result.to_dict(), **charge})
     else:
-        print_charged((found,), found.cost, told)
+        print_charged((result,), result.cost, charge)
 
 
 def _hypothesis(text: str, table: str) -> Hypothesis:
@@ -438,21 +438,21 @@ def _hypothesis(text: str, table: str) -> Hypothesis:
         raise BadParameter("test", text, "a test as it is written by itself, such as 'mean age --equals 40'") from None
     made = getattr(getattr(command.commands.get(name), "callback", None), "made", None)
     if made is None:
-        known = ", ".join(sorted(one for one, each in command.commands.items() if hasattr(each.callback, "made")))
+        known = ", ".join(sorted(label for label, each in command.commands.items() if hasattr(each.callback, "made")))
         raise BadParameter("test", text, f"a test as it is written by itself, which begins with one of {known}")
     try:
         context = command.commands[name].make_context(name, [table, *words])
     except click.ClickException as error:
         raise RequestError(f"in --test {text!r}: {error.format_message()}") from None
-    own = {one.name for one in command.commands[name].params} - _SHARED
+    own = {parameter.name for parameter in command.commands[name].params} - _SHARED
     given = [
-        one
-        for one in context.params
-        if one in _SHARED and context.get_parameter_source(one) is ParameterSource.COMMANDLINE
+        key
+        for key in context.params
+        if key in _SHARED and context.get_parameter_source(key) is ParameterSource.COMMANDLINE
     ]
     if given:
         raise RequestError(f"in --test {text!r}: --{given[0].replace('_', '-')} is one for the whole family")
-    hypothesis: Hypothesis = made(**{one: context.params[one] for one in own if one is not None})[1]
+    hypothesis: Hypothesis = made(**{key: context.params[key] for key in own if key is not None})[1]
     return hypothesis
 
 
@@ -484,9 +484,9 @@ def needed_command(as_json: bool, **facts: Any) -> None:
     """
     from privet.inference import needed
 
-    found = needed(**{**facts, "groups": int(facts["groups"])})
+    amount = needed(**{**facts, "groups": int(facts["groups"])})
     what = "people" if facts["people"] is None else "epsilon"
     if as_json:
-        print_json({what: found})
+        print_json({what: amount})
     else:
-        print_text(f"{what}: {found:,}" if what == "people" else f"{what}: {found:g}")
+        print_text(f"{what}: {amount:,}" if what == "people" else f"{what}: {amount:g}")

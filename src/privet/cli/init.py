@@ -49,8 +49,8 @@ class _GoBack(Exception):
 
 def plausible_units(table: DraftTable) -> list[str]:
     """Return the columns that may identify a person, by their names and kinds alone, the likeliest first."""
-    fit = [one for one in table.columns if one.kind in (None, "integer", "text") and one.declared is None]
-    named = [one.name for one in fit if _PERSON.search(one.name)]
+    fit = [column for column in table.columns if column.kind in (None, "integer", "text") and column.declared is None]
+    named = [column.name for column in fit if _PERSON.search(column.name)]
     return sorted(named, key=lambda name: name.lower() in ("id", f"{table.name.lower()}_id"))
 
 
@@ -103,8 +103,8 @@ def _ask_budget(draft: Draft) -> Draft | None:
 
 def _ask_owner(table: DraftTable) -> DraftTable | None:
     click.echo("")
-    click.echo(f"Table {printable(table.name)}, columns: {', '.join(printable(one.name) for one in table.columns)}")
-    names = {one.name for one in table.columns}
+    click.echo(f"Table {printable(table.name)}, columns: {', '.join(printable(field.name) for field in table.columns)}")
+    names = {column.name for column in table.columns}
     if table.public or table.unit is not None or table.link is not None:
         return None
 
@@ -135,7 +135,7 @@ def _ask_limit(table: DraftTable) -> DraftTable | None:
 
 def _ask_column(table: DraftTable, *, name: str) -> DraftTable | None:
     """Return the table with a column declared; who is protected needs no bounds, and its kind only if unknown."""
-    column = next(one for one in table.columns if one.name == name)
+    column = next(candidate for candidate in table.columns if candidate.name == name)
     bounds, shown = name != table.unit, printable(name)
     if column.declared is not None or (not bounds and column.kind is not None):
         return None
@@ -223,23 +223,23 @@ def _stored(url: str, names: Iterable[str], tables: Iterable[str]) -> dict[str, 
     pairs += [(name.rpartition(".")[2], name) for name in names]
     if not pairs:
         raise RequestError("name the tables, such as: privet init --url postgresql://reader@db/hospital clinic.visits")
-    found: dict[str, DraftTable] = {}
+    drafts: dict[str, DraftTable] = {}
     for name, stored in pairs:
-        if name in found:
+        if name in drafts:
             raise RequestError(f"two tables would be called {name!r}; name them: --table NAME={stored}")
         source = PostgresTable(stored)
         described = columns_in(Postgres(url), source)
-        found[name] = DraftTable(
+        drafts[name] = DraftTable(
             name=name,
             source=source,
-            columns=tuple(DraftColumn(one, kind) for one, kind in described if kind is not None),
-            unread=tuple(one for one, kind in described if kind is None),
+            columns=tuple(DraftColumn(column, kind) for column, kind in described if kind is not None),
+            unread=tuple(column for column, kind in described if kind is None),
         )
-    return found
+    return drafts
 
 
 def _sources(files: Iterable[str], tables: Iterable[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    patterns: dict[str, list[str]] = {}
     pairs = [_named(option, "--table", "visits='data/visits-*.parquet'") for option in tables]
     for file in files:
         paths = paths_at(file)
@@ -251,12 +251,12 @@ def _sources(files: Iterable[str], tables: Iterable[str]) -> dict[str, list[str]
             raise RequestError(f"there is no file {file!r}")
         pairs += [(_name_of(path), path) for path in paths]
     for name, pattern in pairs:
-        if name in found:
+        if name in patterns:
             raise RequestError(f"two tables would be called {name!r}; name them: --table NAME={pattern!r}")
-        found[name] = [pattern]
-    if not found:
+        patterns[name] = [pattern]
+    if not patterns:
         raise RequestError("pass the files of the tables, such as: privet init data/*.parquet")
-    return found
+    return patterns
 
 
 def _name_of(path: str) -> str:
@@ -266,7 +266,7 @@ def _name_of(path: str) -> str:
 
 def _table(name: str, patterns: list[str], output: Path, *, types: bool) -> DraftTable:
     described = columns_at(name, patterns)
-    plain = any(path.lower().split(".")[-1] not in ("parquet", "pq") for one in patterns for path in paths_at(one))
+    plain = any(path.lower().split(".")[-1] not in ("parquet", "pq") for glob in patterns for path in paths_at(glob))
     if plain:
         _check_header(name, [column for column, _ in described])
     kinds = kinds_of_values(name, patterns) if plain and types else {}
@@ -276,9 +276,9 @@ def _table(name: str, patterns: list[str], output: Path, *, types: bool) -> Draf
         name=name,
         source=written[0] if len(written) == 1 else written,
         columns=tuple(
-            DraftColumn(one, kinds.get(one) if plain else kind) for one, kind in described if kind is not None
+            DraftColumn(column, kinds.get(column) if plain else kind) for column, kind in described if kind is not None
         ),
-        unread=tuple(one for one, kind in described if kind is None),
+        unread=tuple(column for column, kind in described if kind is None),
     )
 
 
@@ -300,11 +300,11 @@ def _relative(path: str, folder: str) -> str:
 def _say_unit(option: str, draft: dict[str, DraftTable]) -> None:
     name, _, column = option.rpartition("=")
     tables = (
-        [_known(name, draft)] if name else [table for table, one in draft.items() if not one.public and not one.link]
+        [_known(name, draft)] if name else [table for table, part in draft.items() if not part.public and not part.link]
     )
     holding = [table for table in tables if column == "rows" or column in _names(draft[table])]
     if not holding:
-        known = sorted({one for table in tables for one in _names(draft[table])})
+        known = sorted({label for table in tables for label in _names(draft[table])})
         raise RequestError(f"no table has a column {column!r} for --unit; {nearest(column, known)}")
     for table in holding:
         draft[table] = replace(draft[table], unit=column)
@@ -313,11 +313,11 @@ def _say_unit(option: str, draft: dict[str, DraftTable]) -> None:
 def _say_column(option: str, draft: dict[str, DraftTable]) -> None:
     left, spec = _named(option, "--column", "age=integer:0:120")
     table, _, inner = left.partition(".")
-    pairs = [(name, left) for name, one in draft.items() if left in _names(one)]
+    pairs = [(name, left) for name, part in draft.items() if left in _names(part)]
     if table in draft and inner in _names(draft[table]):
         pairs = [(table, inner)]
     if not pairs:
-        known = sorted({column for one in draft.values() for column in _names(one)})
+        known = sorted({column for part in draft.values() for column in _names(part)})
         raise RequestError(f"no table has a column {left!r} for --column; {nearest(left, known)}")
     for name, column in pairs:
         draft[name] = with_column(draft[name], column, spec)
@@ -326,18 +326,18 @@ def _say_column(option: str, draft: dict[str, DraftTable]) -> None:
 def with_column(table: DraftTable, name: str, spec: str) -> DraftTable:
     """Return a table with one of its columns declared as a few signs say."""
     columns = tuple(
-        replace(one, declared=column_from_spec(spec, stored=one.kind)) if one.name == name else one
-        for one in table.columns
+        replace(column, declared=column_from_spec(spec, stored=column.kind)) if column.name == name else column
+        for column in table.columns
     )
     return replace(table, columns=columns)
 
 
 def _say_contribution(option: str, draft: dict[str, DraftTable]) -> None:
-    name, found, spec = option.partition(":")
-    people = [one for one in draft if not draft[one].public and draft[one].unit != "rows"]
-    tables = [_known(name, draft)] if found else people
+    name, colon, spec = option.partition(":")
+    people = [key for key in draft if not draft[key].public and draft[key].unit != "rows"]
+    tables = [_known(name, draft)] if colon else people
     for table in tables:
-        draft[table] = replace(draft[table], contribution=contribution_from_spec(spec if found else option))
+        draft[table] = replace(draft[table], contribution=contribution_from_spec(spec if colon else option))
 
 
 def _names(table: DraftTable) -> list[str]:
@@ -351,8 +351,8 @@ def _known(name: str, draft: Mapping[str, DraftTable]) -> str:
 
 
 def _named(option: str, flag: str, example: str) -> tuple[str, str]:
-    name, found, rest = option.partition("=")
-    if not found or not name.strip() or not rest.strip():
+    name, equals, rest = option.partition("=")
+    if not equals or not name.strip() or not rest.strip():
         raise RequestError(f"{flag} {option!r} is not understood; write {flag} {example}")
     return name.strip(), rest.strip()
 
@@ -410,7 +410,7 @@ def command(**said: Any) -> None:
     if asks:
         draft, ended = ask_for_rest(draft)
 
-    likely = (replace(one, likely=tuple(plausible_units(one))) for one in draft.tables)
+    likely = (replace(table, likely=tuple(plausible_units(table))) for table in draft.tables)
     text = write_draft(replace(draft, tables=tuple(likely)))
     missing, wrong = _left_over(text, output)
     if wrong and not asks:
@@ -418,15 +418,15 @@ def command(**said: Any) -> None:
     _write(output, text, replace=bool(said["force"]))
     missing = sorted([*missing, *wrong])  # answers are kept, to be put right in the file
     if as_json:
-        told = [{"line": one.line, "message": one.message} for one in missing]
-        print_json({"file": str(output), "tables": [table.name for table in draft.tables], "to_fill_in": told})
+        notes = [{"line": note.line, "message": note.message} for note in missing]
+        print_json({"file": str(output), "tables": [table.name for table in draft.tables], "to_fill_in": notes})
         return
     if not ended:
         print_text("\nStopped. What was entered is saved; the rest can be filled in there.")
     print_text(f"Wrote {output} with {len(draft.tables)} table{'s' if len(draft.tables) > 1 else ''}.")
     if missing:
         print_text("Still to be filled in:")
-        print_facts([(f"  line {one.line}", printable(one.message)) for one in missing])
+        print_facts([(f"  line {note.line}", printable(note.message)) for note in missing])
     print_text("Next: privet check" + ("" if str(output) == "privet.toml" else f" --config {output}"))
     if not ended:
         click.get_current_context().exit(1)
@@ -447,13 +447,13 @@ def _left_over(text: str, output: Path) -> tuple[list[Problem], list[Problem]]:
     try:
         parse_config(text, Path(os.path.abspath(output)), name=str(output))
     except BadConfig as error:
-        found = [Problem(**one) for one in error.problems]
+        problems = [Problem(**fields) for fields in error.problems]
     else:
         return [], []
-    notes = [one for one in found if one.message.startswith(TO_FILL_IN)]
-    wrong = [one for one in found if one not in notes and not _follows(one, notes)]
+    notes = [problem for problem in problems if problem.message.startswith(TO_FILL_IN)]
+    wrong = [problem for problem in problems if problem not in notes and not _follows(problem, notes)]
     end = "; then remove this line"
-    plain = [Problem(one.line, one.key, one.message.removeprefix(f"{TO_FILL_IN}: ").removesuffix(end)) for one in notes]
+    plain = [Problem(gap.line, gap.key, gap.message.removeprefix(f"{TO_FILL_IN}: ").removesuffix(end)) for gap in notes]
     return plain, wrong
 
 

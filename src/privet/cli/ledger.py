@@ -60,7 +60,7 @@ def listed(one: LedgerEntry) -> dict[str, Any]:
     }
 
 
-def _what(one: LedgerEntry) -> str:
+def _what(entry: LedgerEntry) -> str:
     """Return in a few words what an entry is about."""
     from privet.ledger.entries import (
         AccountOpened,
@@ -79,7 +79,7 @@ def _what(one: LedgerEntry) -> str:
         write_time,
     )
 
-    match one.record:
+    match entry.record:
         case Opened(cap=cap) | AccountOpened(cap=cap):
             return cap.budget.describe()
         case PromiseOpened(promise=promise):
@@ -177,11 +177,11 @@ def limit(
     with existing_ledger(config, ledger_path) as ledger:
         ledger.limit(most, reason=reason)
         head = ledger.head()
-    told = None if most is None else most.describe()
+    words = None if most is None else most.describe()
     if as_json:
-        print_json({"per_query": told, "head": head})
+        print_json({"per_query": words, "head": head})
         return
-    print_text(f"One query may cost {told or 'anything that the budget admits'} from now on.")
+    print_text(f"One query may cost {words or 'anything that the budget admits'} from now on.")
 
 
 @ledger_command("reschedule")
@@ -210,11 +210,11 @@ def reschedule(
     with existing_ledger(config, ledger_path) as ledger:
         ledger.reschedule(when, reason=reason, account=account)
         ends, head = ledger.expires(account), ledger.head()
-    told = None if ends is None else write_time(ends)
+    words = None if ends is None else write_time(ends)
     if as_json:
-        print_json({"account": account, "expires": told, "head": head})
+        print_json({"account": account, "expires": words, "head": head})
         return
-    print_text(f"Spending of {account or 'the data set'} ends {f'at {told}' if told else 'never'}.")
+    print_text(f"Spending of {account or 'the data set'} ends {f'at {words}' if words else 'never'}.")
 
 
 @ledger_command("freeze")
@@ -385,9 +385,9 @@ def list_entries(
             entries = ledger.entries(after=after or 0, limit=limit, last=last, account=account)
         head = ledger.head()
     if as_json:
-        print_json({"entries": [listed(one) for one in entries], "head": head})
+        print_json({"entries": [listed(entry) for entry in entries], "head": head})
         return
-    rows = [_row(listed(one)) for one in entries]
+    rows = [_row(listed(entry)) for entry in entries]
     print_table(("entry", "time (UTC)", "kind", "account", "what"), rows, right=(0,))
     print_text(f"\nhead {head}", style="dim")
 
@@ -402,13 +402,13 @@ def show(config: Path, ledger_path: Path | str | None, number: int, as_json: boo
       privet ledger show 4
     """
     with existing_ledger(config, ledger_path) as ledger:
-        one = ledger.entry(number)
-    body = one.to_dict()
+        entry = ledger.entry(number)
+    body = entry.to_dict()
     if as_json:
         print_json(body)
         return
-    told = listed(one)
-    facts = [(name, str(told[name])) for name in ("entry", "time", "kind", "account", "what") if told[name]]
+    summary = listed(entry)
+    facts = [(name, str(summary[name])) for name in ("entry", "time", "kind", "account", "what") if summary[name]]
     apart = {
         name: body.pop(name) for name in ("v", "kind", "number", "time", "account", "text", "facts") if name in body
     }
@@ -455,21 +455,27 @@ def review(config: Path, ledger_path: Path | str | None, as_json: bool) -> None:
       privet ledger review
     """
     with existing_ledger(config, ledger_path) as ledger:
-        found, head = ledger.review(), ledger.head()
+        leaks, head = ledger.review(), ledger.head()
     if as_json:
-        print_json({"releases": [one.to_dict() for one in found], "head": head})
+        print_json({"releases": [leak.to_dict() for leak in leaks], "head": head})
         return
-    if not found:
+    if not leaks:
         print_text("No release of this ledger used a form of question that leaked.")
         return
     rows = [
-        (str(one.entry), one.time.replace("T", " ")[:16], printable(one.account), _sure(one.sure), printable(one.why))
-        for one in found
+        (
+            str(leak.entry),
+            leak.time.replace("T", " ")[:16],
+            printable(leak.account),
+            _sure(leak.sure),
+            printable(leak.why),
+        )
+        for leak in leaks
     ]
     print_table(("entry", "time (UTC)", "account", "leaked", "why"), rows, right=(0,))
-    sure = sum(one.sure for one in found)
+    sure = sum(leak.sure for leak in leaks)
     print_text(
-        f"\n{len(found):,} releases to look at; {sure:,} of them name such a form. Ask again what matters, with this "
+        f"\n{len(leaks):,} releases to look at; {sure:,} of them name such a form. Ask again what matters, with this "
         "version: see SECURITY.md for what could be learned."
     )
 
@@ -478,14 +484,14 @@ def _sure(sure: bool) -> str:
     return "can have" if sure else "cannot be excluded"
 
 
-def _row(told: dict[str, Any]) -> tuple[str, ...]:
-    time = str(told["time"]).replace("T", " ")[:16]
+def _row(entry: dict[str, Any]) -> tuple[str, ...]:
+    time = str(entry["time"]).replace("T", " ")[:16]
     return (
-        str(told["entry"]),
+        str(entry["entry"]),
         time,
-        str(told["kind"]),
-        printable(told["account"] or ""),
-        printable(str(told["what"])),
+        str(entry["kind"]),
+        printable(entry["account"] or ""),
+        printable(str(entry["what"])),
     )
 
 
@@ -523,24 +529,24 @@ def certificate_command(
     if output is not None and output.suffix.lower() not in (".html", ".json"):
         raise RequestError(f"--output {str(output)!r} must end in .html or .json")
     with existing_ledger(config, ledger_path) as ledger:
-        told = ledger.certificate(number)
+        proof = ledger.certificate(number)
     if output is not None:
-        page = json.dumps(told, indent=2, default=str) if output.suffix.lower() == ".json" else certificate_page(told)
+        page = json.dumps(proof, indent=2, default=str) if output.suffix.lower() == ".json" else certificate_page(proof)
         _write_new(output, page)
         print_text(f"Wrote {output}.")
         return
     if as_html:
-        click.echo(certificate_page(told))
+        click.echo(certificate_page(proof))
         return
     if as_json:
-        print_json(told)
+        print_json(proof)
         return
     try:
-        facts = [(name, printable(text)) for name, text in _facts(told) if text]
-        releases = [_release(one) for one in told.get("releases") or []]
-        measured = [_measured(one) for one in told.get("measurements") or []]
+        facts = [(name, printable(text)) for name, text in _facts(proof) if text]
+        releases = [_release(release) for release in proof.get("releases") or []]
+        measured = [_measured(row) for row in proof.get("measurements") or []]
     except (AttributeError, KeyError, TypeError, ValueError, ArithmeticError):
-        print_json(told)  # another program described the plan, in another form
+        print_json(proof)  # another program described the plan, in another form
         return
     print_facts(facts)
     if releases:
@@ -551,7 +557,7 @@ def certificate_command(
         print_table(("group", "released", "worth", "noise", "measurement"), measured[:_MEASURED], right=(1, 2))
         if len(measured) > _MEASURED:
             print_text(f"and {len(measured) - _MEASURED:,} more measurements; --json has them all", style="dim")
-    print_text(f"\nchain {told['chain']}\nhead  {told['head']}", style="dim")
+    print_text(f"\nchain {proof['chain']}\nhead  {proof['head']}", style="dim")
 
 
 _MEASURED = 40
@@ -571,7 +577,7 @@ def certificate_page(told: dict[str, Any]) -> str:
     """Return a certificate as one page of HTML that needs nothing else; every value in it is escaped."""
     try:
         facts = [(name, printable(text)) for name, text in _facts(told) if text]
-        releases = [_release(one) for one in told.get("releases") or []]
+        releases = [_release(release) for release in told.get("releases") or []]
         chain = f"<p><code>chain {escape(str(told['chain']))}<br>head {escape(str(told['head']))}</code></p>"
     except (AttributeError, KeyError, TypeError, ValueError, ArithmeticError):
         facts, releases, chain = [(str(name), printable(str(value))) for name, value in told.items()], [], ""
@@ -600,58 +606,58 @@ def _write_new(path: Path, text: str) -> None:
         raise RequestError(f"{str(path)!r} cannot be written; check its folder and who owns it") from None
 
 
-def _facts(told: dict[str, Any]) -> list[tuple[str, str]]:
+def _facts(proof: dict[str, Any]) -> list[tuple[str, str]]:
     from privet.ledger.codec import read_budget
 
-    cost = cost_words(told.get("cost") or {})
-    versions = [f"{table} {label}" for table, label in told["versions"].items() if label]
-    promise = read_budget(told["promise"]["data set"]).describe()
-    if told["repeats"] is not None:
-        cost += f", but nothing of the data set's budget: it repeats the answer that entry {told['repeats']} paid for"
+    cost = cost_words(proof.get("cost") or {})
+    versions = [f"{table} {label}" for table, label in proof["versions"].items() if label]
+    promise = read_budget(proof["promise"]["data set"]).describe()
+    if proof["repeats"] is not None:
+        cost += f", but nothing of the data set's budget: it repeats the answer that entry {proof['repeats']} paid for"
     return [
-        ("entry", f"{told['entry']}, {told['time']}, by {told['account']}"),
-        ("protects", _protected(told)),
-        ("bounding", str(told.get("bounding") or "")),
+        ("entry", f"{proof['entry']}, {proof['time']}, by {proof['account']}"),
+        ("protects", _protected(proof)),
+        ("bounding", str(proof.get("bounding") or "")),
         (
             "groups",
-            f"{', '.join(map(plain_sql, told['group_by']))} ({told.get('keys')})" if told.get("group_by") else "",
+            f"{', '.join(map(plain_sql, proof['group_by']))} ({proof.get('keys')})" if proof.get("group_by") else "",
         ),
-        ("where", plain_sql(told.get("where") or "")),
-        ("cost", cost or " ".join(told["words"])),
+        ("where", plain_sql(proof.get("where") or "")),
+        ("cost", cost or " ".join(proof["words"])),
         ("promise", f"{promise}, for all releases of this ledger together"),
-        ("versions", "; ".join([*versions, f"Privet {told['privet']}" if "privet" in told else ""]).strip("; ")),
-        ("answer", "none was released" if told["answer"] is None else f"in entry {told['answer']}"),
+        ("versions", "; ".join([*versions, f"Privet {proof['privet']}" if "privet" in proof else ""]).strip("; ")),
+        ("answer", "none was released" if proof["answer"] is None else f"in entry {proof['answer']}"),
     ]
 
 
-def _protected(told: dict[str, Any]) -> str:
-    if "protects" not in told:
+def _protected(proof: dict[str, Any]) -> str:
+    if "protects" not in proof:
         return ""
-    return f"{told['protects']} of {told.get('table')}, {told.get('neighbors')} neighbours"
+    return f"{proof['protects']} of {proof.get('table')}, {proof.get('neighbors')} neighbours"
 
 
-def _release(one: dict[str, Any]) -> tuple[str, ...]:
+def _release(release: dict[str, Any]) -> tuple[str, ...]:
     """Return one released sum as a row; a later version may record less of it, or more."""
-    ends, width, moved = one.get("clamped_to"), one.get("half_width_95"), one.get("sensitivity")
+    ends, width, moved = release.get("clamped_to"), release.get("half_width_95"), release.get("sensitivity")
     return (
-        str(one.get("noise", "")),
+        str(release.get("noise", "")),
         "" if width is None else f"±{shown_error(width)}",
-        "" if moved is None else f"{shown_amount(moved)} ({one.get('norm')})",
+        "" if moved is None else f"{shown_amount(moved)} ({release.get('norm')})",
         "" if ends is None else f"{in_full(ends[0])} to {in_full(ends[1])}",
-        printable(str(one.get("sum", ""))),
+        printable(str(release.get("sum", ""))),
     )
 
 
-def _measured(one: dict[str, Any]) -> tuple[str, ...]:
+def _measured(measured: dict[str, Any]) -> tuple[str, ...]:
     """Return one released number as a row."""
-    law, released, value = one["noise"], one["released"], one["value"]
-    chosen = f"{one['mechanism']}, chosen" if one["kind"] == "selection" else str(one["mechanism"])
+    law, released, value = measured["noise"], measured["released"], measured["value"]
+    chosen = f"{measured['mechanism']}, chosen" if measured["kind"] == "selection" else str(measured["mechanism"])
     return (
-        printable(", ".join(map(str, one["group"].values()))),
+        printable(", ".join(map(str, measured["group"].values()))),
         printable(f"{released:,}" if type(released) is int else str(released)),
         printable(in_full(value) if isinstance(value, float) else str(value)),
-        chosen if law is None else f"{law['law']}, deviation {in_digits(one['standard_deviation'], 4)}",
-        printable(str(one["sum"])),
+        chosen if law is None else f"{law['law']}, deviation {in_digits(measured['standard_deviation'], 4)}",
+        printable(str(measured["sum"])),
     )
 
 

@@ -108,20 +108,20 @@ def command(
     """
     asked: dict[str, Any] = {"ways": ways, "weights": _read_weights(weights), "ordered": _read_ordered(ordered), **cost}
     if subsets:
-        asked["subsets"] = [_names(one) for one in subsets]
+        asked["subsets"] = [_names(subset) for subset in subsets]
 
     level = 0.95 if confidence is None else confidence
     sets: list[list[str]] = []
     drawn: list[str] = []
 
-    def shown(found: Marginals) -> list[CountTable]:
-        counted = [_counted(found, spans, level)] if spans else []
-        several = [_names(one) for one in show]
-        if not several and not spans:
-            several = [list(one) for one in found.asked]
-        tables = [*counted, *(found.counts(*one, confidence=level) for one in several)]
-        sets[:] = [[one.name for one in table.series if not one.noisy] for table in tables]
-        drawn[:] = (several or [list(found.asked[0])])[0][:2]
+    def shown(marginals: Marginals) -> list[CountTable]:
+        counted = [_counted(marginals, spans, level)] if spans else []
+        chosen = [_names(text) for text in show]
+        if not chosen and not spans:
+            chosen = [list(names) for names in marginals.asked]
+        tables = [*counted, *(marginals.counts(*names, confidence=level) for names in chosen)]
+        sets[:] = [[column.name for column in table.series if not column.noisy] for table in tables]
+        drawn[:] = (chosen or [list(marginals.asked[0])])[0][:2]
         return tables
 
     def run(session: Session) -> Marginals:
@@ -140,11 +140,11 @@ def command(
     done = run_charged(run, planned, config=config, analyst=analyst, only_plan=only_plan, as_json=as_json)
     if done is None:
         return
-    found, told = done
-    tables = shown(found)
+    result, charge = done
+    tables = shown(result)
     if plot is not None:
-        found.plot(*drawn, path=plot)
-    print_tables(found, tables, sets, told, as_json=as_json)
+        result.plot(*drawn, path=plot)
+    print_tables(result, tables, sets, charge, as_json=as_json)
 
 
 def _names(text: str) -> list[str]:
@@ -156,67 +156,67 @@ def _read_weights(written: tuple[str, ...]) -> dict[tuple[str, ...], Any] | None
     from privet.core.errors import BadParameter
     from privet.core.numbers import written_decimal, written_whole
 
-    found: dict[tuple[str, ...], Any] = {}
-    for one in written:
-        names, sign, amount = one.rpartition("=")
+    weights: dict[tuple[str, ...], Any] = {}
+    for text in written:
+        names, sign, amount = text.rpartition("=")
         whole = written_whole(amount)
         value = whole if whole is not None else written_decimal(amount)
         if not sign or not names or value is None:
-            raise BadParameter("weight", one, "columns and a number, such as ward,sex=3")
-        if tuple(_names(names)) in found:
-            raise BadParameter("weight", one, "given once for each set of columns")
-        found[tuple(_names(names))] = value
-    return found or None
+            raise BadParameter("weight", text, "columns and a number, such as ward,sex=3")
+        if tuple(_names(names)) in weights:
+            raise BadParameter("weight", text, "given once for each set of columns")
+        weights[tuple(_names(names))] = value
+    return weights or None
 
 
 def _read_ordered(written: tuple[str, ...]) -> dict[str, str] | None:
     from privet.core.errors import BadParameter
 
-    found: dict[str, str] = {}
-    for one in written:
-        name, sign, kind = one.rpartition("=")
+    kinds: dict[str, str] = {}
+    for text in written:
+        name, sign, kind = text.rpartition("=")
         if not sign or not name.strip():
-            raise BadParameter("ordered", one, "a column and what is asked of it, such as age=ranges or age=prefixes")
-        if name.strip() in found:
-            raise BadParameter("ordered", one, "given once for each column")
-        found[name.strip()] = kind.strip()
-    return found or None
+            raise BadParameter("ordered", text, "a column and what is asked of it, such as age=ranges or age=prefixes")
+        if name.strip() in kinds:
+            raise BadParameter("ordered", text, "given once for each column")
+        kinds[name.strip()] = kind.strip()
+    return kinds or None
 
 
-def _counted(found: Marginals, asked: tuple[str, ...], level: Any) -> CountTable:
+def _counted(marginals: Marginals, asked: tuple[str, ...], level: Any) -> CountTable:
     """Return a table of single counts, with a column for each that any of them names."""
     from privet.answer import Series
     from privet.core.errors import BadParameter
     from privet.results.released_counts import ALL, COUNT, CountTable
 
-    several = [_read_count(one, found) for one in asked]
+    places = [_read_count(part, marginals) for part in asked]
     counts = []
-    for text, (rows, _) in zip(asked, several, strict=True):
+    for text, (rows, _) in zip(asked, places, strict=True):
         try:
-            counts.append(found.count(rows, confidence=level))
+            counts.append(marginals.count(rows, confidence=level))
         except BadParameter as error:
             if error.parameter != "rows":
                 raise
             raise BadParameter("count", text, error.allowed) from None
-    names = [name for name in found.names if any(name in rows for rows, _ in several)]
-    keys = [Series(name, tuple(words.get(name, ALL) for _, words in several)) for name in names]
+    names = [name for name in marginals.names if any(name in rows for rows, _ in places)]
+    keys = [Series(name, tuple(words.get(name, ALL) for _, words in places)) for name in names]
     name = COUNT
     while name in names:
         name += "_"
-    kind: Any = int if found.whole else float
+    kind: Any = int if marginals.whole else float
     series = Series(
         name,
-        tuple(kind(one.value) for one in counts),
-        tuple(kind(one.low) for one in counts),
-        tuple(kind(one.high) for one in counts),
-        tuple(one.standard_error for one in counts),
-        may_be_low=found.may_be_low,
+        tuple(kind(count.value) for count in counts),
+        tuple(kind(count.low) for count in counts),
+        tuple(kind(count.high) for count in counts),
+        tuple(count.standard_error for count in counts),
+        may_be_low=marginals.may_be_low,
     )
-    plain = found.counts(confidence=level)
+    plain = marginals.counts(confidence=level)
     return CountTable((*keys, series), plain.confidence, plain.notes)
 
 
-def _read_count(asked: str, found: Marginals) -> tuple[dict[str, Any], dict[str, str]]:
+def _read_count(asked: str, marginals: Marginals) -> tuple[dict[str, Any], dict[str, str]]:
     """Return the values and ranges of a count by column, and how these are written in a table."""
     from privet.core.errors import BadParameter
 
@@ -225,7 +225,7 @@ def _read_count(asked: str, found: Marginals) -> tuple[dict[str, Any], dict[str,
     if not asked.strip():
         return rows, words
     # declared values may have commas in them: only one with a column and = after it ends a value
-    columns = "|".join(map(re.escape, sorted(found.names, key=len, reverse=True)))
+    columns = "|".join(map(re.escape, sorted(marginals.names, key=len, reverse=True)))
     for part in re.split(rf",(?=\s*(?:{columns})\s*=)", asked):
         matched = re.fullmatch(rf"\s*({columns}|[^=]*?)\s*=\s*(.*?)\s*", part, re.DOTALL)
         name, text = matched.groups() if matched else ("", "")
@@ -233,22 +233,22 @@ def _read_count(asked: str, found: Marginals) -> tuple[dict[str, Any], dict[str,
             raise BadParameter("count", asked, "column=value or column=low..high, with commas between")
         if name in rows:
             raise BadParameter("count", asked, "given once for each column")
-        rows[name], words[name] = _read_place(name, text, found)
+        rows[name], words[name] = _read_place(name, text, marginals)
     return rows, words
 
 
-def _read_place(name: str, text: str, found: Marginals) -> tuple[Any, str]:
+def _read_place(name: str, text: str, marginals: Marginals) -> tuple[Any, str]:
     """Return a declared value of a column, or a range of them, and how it is written."""
     from privet.core.errors import BadParameter, UnknownName
 
-    if name not in found.names:
-        raise UnknownName("column", name, found.names)
-    values = found.values[found.names.index(name)]
+    if name not in marginals.names:
+        raise UnknownName("column", name, marginals.names)
+    values = marginals.values[marginals.names.index(name)]
     known = {"NULL" if value is None else str(value): value for value in reversed(values)}
     known |= {str(value).lower(): value for value in values if isinstance(value, bool)}
     if text in known:
         return known[text], text
-    low, sign, high = (one.strip() for one in text.partition(".."))
+    low, sign, high = (part.strip() for part in text.partition(".."))
     if not sign:
         raise BadParameter("count", text, f"a declared value of {name}, or a range of them such as low..high")
     ends = tuple(None if not end else read_end(end) for end in (low, high))
@@ -277,16 +277,16 @@ def print_tables(
 ) -> None:
     """Print tables of counts, what they cost and what is left."""
     if as_json:
-        listed = [{"columns": names, "rows": list(one)} for names, one in zip(sets, tables, strict=True)]
+        listed = [{"columns": names, "rows": list(counted)} for names, counted in zip(sets, tables, strict=True)]
         facts = {"digest": found.digest, "version": found.version, "cost": dict(found.price)}
         notes = list(tables[0].notes) if tables else []
         print_json({"tables": listed, "notes": notes, **facts, **told})
         return
     from privet.display import answer_columns
 
-    for one in tables:
-        keys, groups = answer_columns(one.series, one.confidence)
-        print_columns(keys, groups, rows=len(one), most=None)
+    for table in tables:
+        keys, groups = answer_columns(table.series, table.confidence)
+        print_columns(keys, groups, rows=len(table), most=None)
         print_text("")
     cost = cost_words(found.price)
     under = [("" if index else "notes", note) for index, note in enumerate(tables[0].notes if tables else ())]

@@ -77,8 +77,8 @@ def run_charged(
             return None
         before = place.ledger.head()
         with asking(place):
-            found = run(place.session)
-        return found, _told_of(place, before)
+            result = run(place.session)
+        return result, _told_of(place, before)
 
 
 def check_place(path: Path, figure: Any) -> None:
@@ -104,7 +104,7 @@ def rows_of(session: Session, table: str, where: str | None) -> Frame:
 def _told_of(place: OpenedSession, before: str) -> dict[str, Any]:
     """Return whether something was charged since a state of the ledger, and what is left."""
     balance = place.ledger.balances()
-    own = next((one for one in balance if one.account == place.session.account), balance[0])
+    own = next((entry for entry in balance if entry.account == place.session.account), balance[0])
     return {
         "charged": place.ledger.head() != before,
         "left": {name: own.to_dict()[name] for name in ("largest_epsilon", "largest_rho", "spent_share", "keys_delta")},
@@ -121,8 +121,8 @@ def left_in_words(told: dict[str, Any]) -> str:
 
 def print_charged(results: Sequence[Any], cost: Any, told: dict[str, Any]) -> None:
     """Print results, what was paid for them before, and what is left."""
-    for one in results:
-        for line in repr(one).splitlines():
+    for result in results:
+        for line in repr(result).splitlines():
             print_text(printable(line))
     paid = [] if told["charged"] else [("charged", f"nothing now: it was answered before, for {cost_words(cost)}")]
     print_facts([*paid, ("left", left_in_words(told))])

@@ -56,14 +56,14 @@ def command(
 
     level = 0.95 if confidence is None else confidence
 
-    def shown(found: Ranges) -> list[Any]:
+    def shown(ranges: Ranges) -> list[Any]:
         tables = []
         if spans:
-            tables.append(_spans(found, spans, level))
+            tables.append(_spans(ranges, spans, level))
         if quantile:
-            tables.append(_quantiles(found, quantile, level))
+            tables.append(_quantiles(ranges, quantile, level))
         if histogram is not None or not tables:
-            tables.append(found.histogram(10 if histogram is None else histogram, confidence=level))
+            tables.append(ranges.histogram(10 if histogram is None else histogram, confidence=level))
         return tables
 
     def run(session: Session) -> Ranges:
@@ -82,15 +82,15 @@ def command(
     done = run_charged(run, planned, config=config, analyst=analyst, only_plan=only_plan, as_json=as_json)
     if done is None:
         return
-    found, told = done
-    tables = shown(found)
+    result, charge = done
+    tables = shown(result)
     if plot is not None:
-        found.plot(plot)
-    names = [[one.name for one in table.series if not one.noisy] for table in tables]
-    print_tables(found, tables, names, told, as_json=as_json)
+        result.plot(plot)
+    names = [[series.name for series in table.series if not series.noisy] for table in tables]
+    print_tables(result, tables, names, charge, as_json=as_json)
 
 
-def _spans(found: Ranges, spans: tuple[str, ...], level: Any) -> Any:
+def _spans(ranges: Ranges, spans: tuple[str, ...], level: Any) -> Any:
     """Return a table of ranges and their counts."""
     from privet.answer import Series
     from privet.core.errors import BadParameter
@@ -103,31 +103,31 @@ def _spans(found: Ranges, spans: tuple[str, ...], level: Any) -> Any:
             raise BadParameter("range", span, "two ends with a comma between, either of which may be left out: 18,64")
         pair = _end(low, span), _end(high, span)
         ends.append(f"{low.strip() or 'least'} to {high.strip() or 'largest'}")
-        counts.append(found.count(*pair, confidence=level))
+        counts.append(ranges.count(*pair, confidence=level))
     series = Series(
         "n",
-        tuple(one.value for one in counts),
-        tuple(one.low for one in counts),
-        tuple(one.high for one in counts),
-        tuple(one.standard_error for one in counts),
-        may_be_low=found.may_be_low,
+        tuple(count.value for count in counts),
+        tuple(count.low for count in counts),
+        tuple(count.high for count in counts),
+        tuple(count.standard_error for count in counts),
+        may_be_low=ranges.may_be_low,
     )
-    plain = found.histogram(1, confidence=level)
+    plain = ranges.histogram(1, confidence=level)
     return CountTable((Series("range", tuple(ends)), series), plain.confidence, plain.notes)
 
 
-def _quantiles(found: Ranges, shares: tuple[Any, ...], level: Any) -> Any:
+def _quantiles(ranges: Ranges, shares: tuple[Any, ...], level: Any) -> Any:
     """Return a table of quantiles, each with the ends of its interval."""
     from privet.answer import Series
     from privet.results.released_counts import CountTable
 
-    several = [found.quantile(share, confidence=level) for share in shares]
-    plain = found.histogram(1, confidence=level)
-    values = tuple(one.value for one in several)
-    lows, highs = tuple(one.low for one in several), tuple(one.high for one in several)
-    quantiles = Series("quantile", tuple(f"{one.q:g}" for one in several))
-    told = (Series("value", values), Series("from", lows), Series("to", highs))
-    return CountTable((quantiles, *told), plain.confidence, plain.notes)
+    estimates = [ranges.quantile(share, confidence=level) for share in shares]
+    plain = ranges.histogram(1, confidence=level)
+    values = tuple(estimate.value for estimate in estimates)
+    lows, highs = tuple(estimate.low for estimate in estimates), tuple(estimate.high for estimate in estimates)
+    quantiles = Series("quantile", tuple(f"{estimate.q:g}" for estimate in estimates))
+    columns = (Series("value", values), Series("from", lows), Series("to", highs))
+    return CountTable((quantiles, *columns), plain.confidence, plain.notes)
 
 
 def _end(text: str, span: str) -> Any:

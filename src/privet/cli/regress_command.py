@@ -82,14 +82,14 @@ def command(
     done = run_charged(run, planned, config=config, analyst=analyst, only_plan=only_plan, as_json=as_json)
     if done is None:
         return
-    found, told = done
-    others = [found.submodel(one) for one in submodels]
+    result, charge = done
+    others = [result.submodel(submodel) for submodel in submodels]
     if plot is not None:
-        found.plot(plot)
+        result.plot(plot)
     if as_json:
-        print_json({**found.to_dict(), "submodels": [one.to_dict() for one in others], **told})
+        print_json({**result.to_dict(), "submodels": [model.to_dict() for model in others], **charge})
         return
-    print_charged((found, *others), found.price, told)
+    print_charged((result, *others), result.price, charge)
 
 
 def _read_norm(norm: Any, kind: str | None) -> Any:
@@ -108,7 +108,7 @@ def _read_ridge(text: str | None) -> float | str:
 
     if text is None or text in ("auto", "adassp"):
         return 0.0 if text is None else text
-    found: Fraction | None = written_ratio(text)
-    if found is None:
+    ridge: Fraction | None = written_ratio(text)
+    if ridge is None:
         raise BadParameter("ridge", text, 'a number of at least 0, "auto" or "adassp"')
-    return float(found)
+    return float(ridge)

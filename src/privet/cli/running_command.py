@@ -64,8 +64,8 @@ def command(
     done = run_charged(run, planned, config=config, analyst=analyst, only_plan=only_plan, as_json=as_json)
     if done is None:
         return
-    found, told = done
-    totals = found.totals(confidence=0.95 if confidence is None else confidence)
+    result, charge = done
+    totals = result.totals(confidence=0.95 if confidence is None else confidence)
     if plot is not None:
         totals.plot(plot)
-    print_tables(found, [totals], [[by, *groups]], told, as_json=as_json)
+    print_tables(result, [totals], [[by, *groups]], charge, as_json=as_json)

@@ -79,28 +79,28 @@ _LARGEST = 10**300
 
 def number(text: str) -> Fraction:
     """Return a decimal number, or a ratio of two, as the rational that it is."""
-    found = written_ratio(str(text))
-    if found is None:
+    amount = written_ratio(str(text))
+    if amount is None:
         raise click.BadParameter(f"{text!r} is not a number such as 0.5, 1e-6 or 1/3")
-    if found and not Fraction(1, _LARGEST) <= abs(found) <= _LARGEST:
+    if amount and not Fraction(1, _LARGEST) <= abs(amount) <= _LARGEST:
         raise click.BadParameter(f"{text!r} is beyond the range of numbers, 1e-300 to 1e300")
-    return found
+    return amount
 
 
 def whole_number(text: object) -> int:
     """Return a whole number, in the digits 0 to 9."""
-    found = written_whole(str(text))
-    if found is None:
+    count = written_whole(str(text))
+    if count is None:
         raise click.BadParameter(f"{text!r} is not a whole number such as 3")
-    return found
+    return count
 
 
 def counting_number(text: object) -> int:
     """Return a whole number of at least 1."""
-    found = whole_number(text)
-    if found < 1:
+    count = whole_number(text)
+    if count < 1:
         raise click.BadParameter(f"{text!r} is not a whole number of at least 1")
-    return found
+    return count
 
 
 def told(amount: Fraction) -> str:
@@ -112,16 +112,16 @@ def width(text: str) -> Fraction | str | dict[str, Fraction | str]:
     """Return how far off an answer may be: a number, a percentage as text, or either for each column that is named."""
     if "=" not in str(text):
         return _one_width(str(text))
-    found: dict[str, Fraction | str] = {}
+    widths: dict[str, Fraction | str] = {}
     for part in str(text).split(","):
         name, _, amount = part.rpartition("=")
-        if not name.strip() or name.strip() in found:
+        if not name.strip() or name.strip() in widths:
             raise click.BadParameter(f"{text!r} is not a width for each column, such as n=5,cost=2%")
         try:
-            found[name.strip()] = _one_width(amount.strip())
+            widths[name.strip()] = _one_width(amount.strip())
         except click.BadParameter:  # has the whole text, as it was written
             raise click.BadParameter(f"{text!r} is not a width for each column, such as n=5,cost=2%") from None
-    return found
+    return widths
 
 
 def _one_width(text: str) -> Fraction | str:
@@ -222,8 +222,8 @@ def print_problems(title: str, problems: Sequence[Mapping[str, Any]]) -> None:
 
     console = Console(stderr=True, highlight=False, markup=False, emoji=False)
     groups: dict[str, list[tuple[int, str]]] = {}
-    for one in problems:
-        groups.setdefault(one["message"], []).append((one["line"], one["key"]))
+    for problem in problems:
+        groups.setdefault(problem["message"], []).append((problem["line"], problem["key"]))
     click.echo(f"Error: {title}", err=True)
     for message, places in groups.items():
         lines = [str(line) for line, _ in places]

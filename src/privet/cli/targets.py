@@ -82,13 +82,13 @@ def load_target(target: str) -> Any:
     place, _, name = target.rpartition(":")
     if not place or not name:
         raise RequestError(f"{target!r} does not name what to audit; write {_EXAMPLE}")
-    found: Any = _module(place)
+    value: Any = _module(place)
     for part in name.split("."):
-        if not hasattr(found, part):
-            known = [each for each in vars(found) if not each.startswith("_")] if hasattr(found, "__dict__") else []
+        if not hasattr(value, part):
+            known = [each for each in vars(value) if not each.startswith("_")] if hasattr(value, "__dict__") else []
             raise UnknownName(f"name in {place}", part, known)
-        found = getattr(found, part)
-    return found
+        value = getattr(value, part)
+    return value
 
 
 def _module(place: str) -> ModuleType:
@@ -133,8 +133,8 @@ def takes_a_count(function: Any) -> bool:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # some built-in functions do not tell
         return False
-    places = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
-    return sum(one.default is one.empty for one in places) == 2
+    places = [param for param in parameters if param.kind in (param.POSITIONAL_ONLY, param.POSITIONAL_OR_KEYWORD)]
+    return sum(place.default is place.empty for place in places) == 2
 
 
 def read_input(text: str) -> Any:

@@ -43,7 +43,7 @@ class Checked:
     @property
     def all_problems(self) -> tuple[str, ...]:
         """Everything that is wrong, table by table."""
-        return (*(one for found in self.problems.values() for one in found), *self.links)
+        return (*(problem for problems in self.problems.values() for problem in problems), *self.links)
 
 
 class BadSources(RequestError):
@@ -60,8 +60,8 @@ class BadSources(RequestError):
 def check_sources(config: Config) -> Checked:
     """Return what is wrong with the sources: columns and types, numbers of rows and units, keys and links."""
     check_config(config)
-    found = inspect_sources(config)
-    problems = {name: one.problems for name, one in found.items()}
+    sources = inspect_sources(config)
+    problems = {name: source.problems for name, source in sources.items()}
     links: tuple[str, ...] = ()
     excesses: Mapping[str, tuple[Excess, ...]] = {}
     if not any(problems.values()):
@@ -71,7 +71,7 @@ def check_sources(config: Config) -> Checked:
                 excesses = {} if links else engine.excesses()
         except PrivetError as error:
             links = (str(error),)
-    return Checked(problems, links, {name: one.undeclared for name, one in found.items()}, excesses)
+    return Checked(problems, links, {name: source.undeclared for name, source in sources.items()}, excesses)
 
 
 # A fingerprint of the data, for the custodian alone: has a table changed while its version states that it has not?
@@ -105,13 +105,13 @@ def compare(config: Config, key_file: Path) -> Compared:
     known = _read(place, key)
     new, same, changed = list[str](), list[str](), list[str]()
     for name, table in config.tables.items():
-        found, versions = fingerprint(key, name, table), known.setdefault(name, {})
+        digest, versions = fingerprint(key, name, table), known.setdefault(name, {})
         held = versions.get(table.schema.version)
         if held is None:
-            versions[table.schema.version] = found
+            versions[table.schema.version] = digest
             new.append(name)
         else:
-            (same if hmac.compare_digest(held, found) else changed).append(name)
+            (same if hmac.compare_digest(held, digest) else changed).append(name)
     if new:
         _write(place, key, known)
     return Compared(place, tuple(new), tuple(same), tuple(changed))
@@ -154,8 +154,8 @@ def read_key(path: Path) -> bytes:
         with path.open("rb") as file:
             key = file.read(_LARGEST_KEY + 1)
     except OSError:
-        told = f"the key_file {str(path)!r} cannot be read or made; check its folder and who owns it"
-        raise_alone(RequestError(told))
+        message = f"the key_file {str(path)!r} cannot be read or made; check its folder and who owns it"
+        raise_alone(RequestError(message))
     if not _LEAST_KEY <= len(key) <= _LARGEST_KEY:
         raise RequestError(f"the key_file {str(path)!r} must have {_LEAST_KEY} to {_LARGEST_KEY} random bytes")
     return key
@@ -166,7 +166,7 @@ def _read(place: Path, key: bytes) -> dict[str, dict[str, str]]:
         return {}
     try:
         held = json.loads(place.read_text(encoding="utf-8"))
-        known = {str(name): {str(k): str(v) for k, v in one.items()} for name, one in held["tables"].items()}
+        known = {str(name): {str(k): str(v) for k, v in versions.items()} for name, versions in held["tables"].items()}
         written = held["format"], held["key"]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise_alone(RequestError(f"{place} is not a file of fingerprints; move it away to start anew"))
@@ -233,27 +233,27 @@ def _table(schema: Schema) -> Iterator[str]:
             return
         case Rows(group=group):
             yield "Protects each row separately: a person with several rows is not fully protected."
-            one = "one row"
+            subject = "one row"
         case Person(column=column, group=group):
             yield f"Protects all rows of each {column} together."
-            one = f"one {column}"
+            subject = f"one {column}"
         case Window(person=person, group=group):
             yield f"Protects {replace(schema.unit, group=1)}; a person's rows further apart are not protected together."
-            one = f"one {person} in such a time"
+            subject = f"one {person} in such a time"
     if group > 1:
         yield f"Any {group} of them are protected as if they were one, at {group} times the noise."
     if schema.link is not None:
         yield f"Whose a row is follows from {schema.link.via}, which leads to {schema.link.column} of {schema.link.to}."
     if schema.neighbors == "add-remove":
-        yield f"Whether {one} is in the table at all is part of what is protected."
+        yield f"Whether {subject} is in the table at all is part of what is protected."
     else:
         number = "" if schema.units is None else f", {schema.units:,},"
-        yield f"What {one} contributes is protected; how many there are{number} is public."
+        yield f"What {subject} contributes is protected; how many there are{number} is public."
     if isinstance(schema.unit, (Person, Window)):
         give = schema.contribution
         each = "" if give.groups == 1 else f" in each of {give.groups} groups"
         yield (
-            f"{one[0].upper()}{one[1:]} counts in full up to {_several(give.rows, 'row')}{each}; "
+            f"{subject[0].upper()}{subject[1:]} counts in full up to {_several(give.rows, 'row')}{each}; "
             "contributions above that are scaled down, and totals lose them."
         )
     said = {schema.unit.column} if isinstance(schema.unit, Person) else set()
@@ -264,31 +264,31 @@ def _table(schema: Schema) -> Iterator[str]:
 def excesses_in_words(config: Config, checked: Checked) -> dict[str, tuple[str, ...]]:
     """Return what the limit of each table takes away from totals. For the custodian alone: it depends on the data."""
     schemas = followed({name: table.schema for name, table in config.tables.items()})
-    return {name: _excess_in_words(found, schemas[name]) for name, found in checked.excesses.items()}
+    return {name: _excess_in_words(excesses, schemas[name]) for name, excesses in checked.excesses.items()}
 
 
-def _excess_in_words(found: Sequence[Excess], schema: Schema) -> tuple[str, ...]:
+def _excess_in_words(excesses: Sequence[Excess], schema: Schema) -> tuple[str, ...]:
     """Return what the limit of a table takes away from totals, and a limit that would do. For the custodian alone."""
     unit = schema.unit
     who = f"{person_column(unit)}s" + (f" (in each {unit.duration})" if isinstance(unit, Window) else "")
-    everything, *by = found
+    everything, *by = excesses
     most = _several(schema.contribution.groups * schema.contribution.rows, "row")
     if everything.above:
-        told = [f"In the data, {_part(everything.above)} of {who} have more than {most}: {_low(everything)}."]
+        sentences = [f"In the data, {_part(everything.above)} of {who} have more than {most}: {_low(everything)}."]
     else:
-        told = [f"In the data, none of the {who} have more than {most}: {_low(everything)}."]
-    worst = max(by, key=lambda one: one.lost, default=everything)
+        sentences = [f"In the data, none of the {who} have more than {most}: {_low(everything)}."]
+    worst = max(by, key=lambda excess: excess.lost, default=everything)
     if worst.lost > everything.lost:
-        told.append(f"Grouped by {worst.by}, {_part(worst.above)} of them are above the limit: {_low(worst)}.")
+        sentences.append(f"Grouped by {worst.by}, {_part(worst.above)} of them are above the limit: {_low(worst)}.")
     if max(worst.lost, everything.lost) > LITTLE:
         times = everything.enough / (schema.contribution.groups * schema.contribution.rows)
-        told.append(
+        sentences.append(
             f"Totals would lose at most {_part(LITTLE)} with {{ groups = 1, rows = {everything.enough} }}, at about "
             f"{times:.2g} times the noise. A limit that is read from the data reveals something about them once it is "
             "declared: choose one from what is known without them, or pay for a private one: privet check --private "
             "--epsilon 0.1."
         )
-    return tuple(told)
+    return tuple(sentences)
 
 
 def _part(share: float) -> str:

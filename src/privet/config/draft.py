@@ -133,7 +133,7 @@ def _table(table: DraftTable) -> Iterator[str]:
 
 def _notes(table: DraftTable) -> Iterator[str]:
     """Yield one note for all columns of which the same is missing. The column of the unit needs no bounds."""
-    open_kinds = [toml_key(one.name) for one in table.columns if one.declared is None and one.kind is None]
+    open_kinds = [toml_key(column.name) for column in table.columns if column.declared is None and column.kind is None]
     if open_kinds:
         hold = "holds" if len(open_kinds) == 1 else "each hold"
         yield (
@@ -141,7 +141,7 @@ def _notes(table: DraftTable) -> Iterator[str]:
             "the public values"
         )
     for kind, example in _BOUNDED.items():
-        names = [toml_key(one.name) for one in table.columns if one.kind == kind and lacks_bounds(table, one)]
+        names = [toml_key(item.name) for item in table.columns if item.kind == kind and lacks_bounds(table, item)]
         if names:
             yield (
                 f"{TODO} give public bounds if {' or '.join(names)} may be summed or grouped by: {names[0]} = {example}"

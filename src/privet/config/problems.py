@@ -61,7 +61,7 @@ class _Scanner:
         self.at = 0
         self.lines: dict[KeyPath, int] = {}
         self.todos: list[tuple[int, str]] = []
-        self._ends = [found.start() for found in re.finditer("\n", text)]
+        self._ends = [match.start() for match in re.finditer("\n", text)]
         self._elements: dict[KeyPath, int] = {}
 
     def run(self) -> None:
@@ -117,9 +117,9 @@ class _Scanner:
             self._many(path, "}")
         else:
             for form in (_LONG_BASIC, _LONG_LITERAL, _BASIC, _LITERAL, _SCALAR):
-                found = form.match(self.text, self.at)
-                if found:
-                    self.at = found.end()
+                match = form.match(self.text, self.at)
+                if match:
+                    self.at = match.end()
                     return
 
     def _many(self, path: KeyPath, closing: str) -> None:
@@ -146,35 +146,35 @@ class _Scanner:
     def _key(self) -> str:
         self._space()
         for form in (_BARE, _BASIC, _LITERAL):
-            found = form.match(self.text, self.at)
-            if found:
-                self.at = found.end()
+            match = form.match(self.text, self.at)
+            if match:
+                self.at = match.end()
                 self._space()
-                return found[0] if form is _BARE else str(tomllib.loads(f"key = {found[0]}")["key"])
+                return match[0] if form is _BARE else str(tomllib.loads(f"key = {match[0]}")["key"])
         raise ValueError("not a key")
 
     def _next(self, mark: str) -> bool:
-        found = self.text.startswith(mark, self.at)
-        self.at += len(mark) if found else 0
-        return found
+        matches = self.text.startswith(mark, self.at)
+        self.at += len(mark) if matches else 0
+        return matches
 
     def _expect(self, mark: str) -> None:
         if not self._next(mark):
             raise ValueError("not what the reader accepted")
 
     def _space(self) -> None:
-        found = _SPACE.match(self.text, self.at)
-        self.at = found.end() if found else self.at
+        match = _SPACE.match(self.text, self.at)
+        self.at = match.end() if match else self.at
 
     def _skip(self) -> None:
-        found = _BLANK.match(self.text, self.at)
-        if not found:
+        match = _BLANK.match(self.text, self.at)
+        if not match:
             return
-        for comment in _COMMENT.finditer(self.text, self.at, found.end()):
+        for comment in _COMMENT.finditer(self.text, self.at, match.end()):
             todo = _TODO.match(comment[0])
             if todo:
                 self.todos.append((self._line(comment.start()), todo[1].strip()))
-        self.at = found.end()
+        self.at = match.end()
 
     def _line(self, at: int | None = None) -> int:
         return bisect_right(self._ends, (self.at if at is None else at) - 1) + 1
@@ -218,13 +218,13 @@ class BadConfig(RequestError):
     code = "request.config"
 
     def __init__(self, file: str, problems: Iterable[Problem]) -> None:
-        found = sorted(problems)
+        ordered = sorted(problems)
         self.file = file
-        self.problems = [asdict(problem) for problem in found]
-        shown = [f"  {problem}" for problem in found[:_SHOWN]]
-        if len(found) > _SHOWN:
-            shown.append(f"  and {len(found) - _SHOWN} more")
-        count = "1 problem" if len(found) == 1 else f"{len(found):,} problems"
+        self.problems = [asdict(problem) for problem in ordered]
+        shown = [f"  {problem}" for problem in ordered[:_SHOWN]]
+        if len(ordered) > _SHOWN:
+            shown.append(f"  and {len(ordered) - _SHOWN} more")
+        count = "1 problem" if len(ordered) == 1 else f"{len(ordered):,} problems"
         super().__init__("\n".join([f"{count} in {file}:", *shown]))
 
 
@@ -296,8 +296,8 @@ class Section:
 
     def sections(self, write: str) -> dict[str, Section]:
         """Return every table within this one, by name."""
-        found = {name: self.section(name, write) for name in self.data}
-        return {name: section for name, section in found.items() if section is not None}
+        sections = {name: self.section(name, write) for name in self.data}
+        return {name: section for name, section in sections.items() if section is not None}
 
     def finish(self) -> None:
         """Refuse every key that was not asked for, with the nearest that is known."""
@@ -311,7 +311,7 @@ class Section:
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return the advice for a name that is not known: the nearest one that is, or all."""
     names = sorted(known)
-    folded = {one.casefold(): one for one in names}
+    folded = {candidate.casefold(): candidate for candidate in names}
     near = difflib.get_close_matches(name[:100].casefold(), folded, n=1)
     if near:
         return f"did you mean {folded[near[0]]!r}?"

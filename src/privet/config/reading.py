@@ -89,20 +89,20 @@ def read_analysts(root: Section, tables: Iterable[str], budget: Budget | None) -
     if section is None:
         return {}
     known = tuple(tables)
-    found: dict[str, Analyst] = {}
-    for name, one in section.sections("[analysts.alice] with epsilon = 0.5").items():
+    analysts: dict[str, Analyst] = {}
+    for name, own in section.sections("[analysts.alice] with epsilon = 0.5").items():
         if not name.strip() or len(name) > 200 or not name.isprintable():
-            one.problem(None, "must be a name, of 1 to 200 characters")
-        other = alike(name, found)
+            own.problem(None, "must be a name, of 1 to 200 characters")
+        other = alike(name, analysts)
         if other is not None:
-            one.problem(None, f"looks like {other!r}, and one could pass for the other; choose another name")
-        cap = read_budget(one, needed=False)
+            own.problem(None, f"looks like {other!r}, and one could pass for the other; choose another name")
+        cap = read_budget(own, needed=False)
         if cap is not None and budget is not None and not _fits_under(cap, budget):
-            one.problem(None, f"a cap of this kind cannot be counted under the budget, which is {budget.describe()}")
-        chosen = one.read("tables", _names(one, known), known)
-        one.finish()
-        found[name] = Analyst(budget=cap, tables=chosen)
-    return found
+            own.problem(None, f"a cap of this kind cannot be counted under the budget, which is {budget.describe()}")
+        chosen = own.read("tables", _names(own, known), known)
+        own.finish()
+        analysts[name] = Analyst(budget=cap, tables=chosen)
+    return analysts
 
 
 def _fits_under(cap: Budget, budget: Budget) -> bool:
@@ -111,7 +111,7 @@ def _fits_under(cap: Budget, budget: Budget) -> bool:
 
 def _names(section: Section, known: tuple[str, ...]) -> Callable[[object], tuple[str, ...]]:
     def read(value: object) -> tuple[str, ...]:
-        if not isinstance(value, list) or not value or not all(isinstance(one, str) for one in value):
+        if not isinstance(value, list) or not value or not all(isinstance(item, str) for item in value):
             raise BadParameter("tables", value, 'a list of names in quotes, such as ["visits"]')
         for name in value:
             if name not in known:
@@ -324,14 +324,14 @@ def _parse(name: str, text: str) -> tuple[dict[str, Any], Problems]:
         data = tomllib.loads(text, parse_float=_exactly)
         return data, Problems(locate(text))
     except tomllib.TOMLDecodeError as error:
-        told = str(error)
+        message = str(error)
     except RecursionError:
-        told = "Brackets are nested too deeply (at line 1, column 1)"
+        message = "Brackets are nested too deeply (at line 1, column 1)"
     except ValueError:
-        told = "A number has too many digits (at line 1, column 1)"
-    found = _PLACE.search(told)
-    line = int(found["line"]) if found and found["line"] else text.count("\n") + 1
-    what = _PLACE.sub("", told)
+        message = "A number has too many digits (at line 1, column 1)"
+    match = _PLACE.search(message)
+    line = int(match["line"]) if match and match["line"] else text.count("\n") + 1
+    what = _PLACE.sub("", message)
     raise BadConfig(name, [Problem(line, "", f"this is not TOML: {what[:1].lower()}{what[1:]}")])
 
 

@@ -79,7 +79,7 @@ def memory_ledger(config: Config) -> MemoryLedger:
     rules = config.rules
     return MemoryLedger(
         rules.budget,
-        analysts={name: one.budget or rules.budget for name, one in config.analysts.items()},
+        analysts={name: analyst.budget or rules.budget for name, analyst in config.analysts.items()},
         per_query=rules.per_query,
         keys_share=rules.keys_share,
     )
@@ -240,7 +240,7 @@ class LateEngine:
             if self._closed:
                 raise_alone(EngineError())
             if public not in self._opened:
-                some = {name: one for name, one in self._tables.items() if one.schema.unit.public or not public}
+                some = {name: table for name, table in self._tables.items() if table.schema.unit.public or not public}
                 self._opened[public] = self._make(some)
             return self._opened[public]
 
@@ -263,14 +263,14 @@ def account_of(config: Config, analyst: str | None) -> tuple[str, frozenset[str]
 
 def needed_tables(config: Config, about: frozenset[str]) -> dict[str, Table]:
     """Return some tables and those that their links lead to, which identify the owners of rows."""
-    found, waiting = set[str](), list(about)
+    needed, waiting = set[str](), list(about)
     while waiting:
         name = waiting.pop()
         unit = config.tables[name].schema.unit
-        if name not in found and isinstance(unit, Link):
+        if name not in needed and isinstance(unit, Link):
             waiting.append(unit.to)
-        found.add(name)
-    return {name: table for name, table in config.tables.items() if name in found}
+        needed.add(name)
+    return {name: table for name, table in config.tables.items() if name in needed}
 
 
 # Practice: the tables of a privet.toml with made-up rows, a budget to throw away and no ledger file.
@@ -402,7 +402,7 @@ def _drawn(name: str, column: ColumnFacts, number: str) -> str:
             return f"DATE '{start.isoformat()}' + ({number} % {_width(column) if low else 9000})::INTEGER"
         case "timestamp":
             begin, end = (low, high) if low and high else (_EPOCH, datetime.datetime(2030, 1, 1))
-            first, last = ((one - _EPOCH) // _MICROSECOND for one in (begin, end))  # type: ignore[operator]
+            first, last = ((moment - _EPOCH) // _MICROSECOND for moment in (begin, end))  # type: ignore[operator]
             return f"make_timestamp({first}::BIGINT + ({number} % {last - first + 1})::BIGINT)"
         case "text":
             return f"{quoted(f'{name} ')} || ({number} % 50)"

@@ -228,7 +228,7 @@ def budget_from_spec(spec: str) -> str:
     """Return a budget as lines of TOML, from `epsilon=1,delta=1e-6` or `rho=0.1`."""
     said = []
     for part in spec.split(","):
-        key, _, value = (one.strip() for one in part.partition("="))
+        key, _, value = (side.strip() for side in part.partition("="))
         if key not in ("epsilon", "delta", "rho"):
             raise RequestError(f"{spec!r} is not a budget; write epsilon=1, epsilon=1,delta=1e-6 or rho=0.1")
         said.append(f"{key} = {number_as_toml(value)}")
@@ -237,10 +237,10 @@ def budget_from_spec(spec: str) -> str:
 
 def contribution_from_spec(spec: str) -> str:
     """Return a contribution as TOML, from `groups=3,rows=2`."""
-    found = re.fullmatch(r"\s*groups\s*=\s*([0-9]{1,9})\s*,\s*rows\s*=\s*([0-9]{1,9})\s*", spec)
-    if found is None:
+    match = re.fullmatch(r"\s*groups\s*=\s*([0-9]{1,9})\s*,\s*rows\s*=\s*([0-9]{1,9})\s*", spec)
+    if match is None:
         raise RequestError(f"{spec!r} is not a contribution; write groups=3,rows=2")
-    return f"{{ groups = {int(found[1])}, rows = {int(found[2])} }}"
+    return f"{{ groups = {int(match[1])}, rows = {int(match[2])} }}"
 
 
 def number_as_toml(text: str) -> str:
@@ -269,10 +269,10 @@ def _bounds(spec: str, kind: str, rest: str) -> list[str]:
 
 
 def _whole(text: str) -> str:
-    found = written_whole(text) if len(text) <= 40 else None
-    if found is None:
+    number = written_whole(text) if len(text) <= 40 else None
+    if number is None:
         raise ValueError(text)
-    return str(found)
+    return str(number)
 
 
 def _values(rest: str, stored: str | None) -> str:
@@ -297,10 +297,10 @@ Facts = tuple[Unit, Mapping[str, ColumnFacts]]
 
 def read_link(value: object) -> Link:
     """Return the link that a text writes: a column, an arrow, a table, a dot, and the column that it leads to."""
-    found = _LINK.fullmatch(value) if isinstance(value, str) and len(value) <= 1000 else None
-    if found is None:
+    match = _LINK.fullmatch(value) if isinstance(value, str) and len(value) <= 1000 else None
+    if match is None:
         raise BadParameter("link", value, 'a column and whose key it is, such as "visit_id -> visits.id"')
-    return Link(found["via"], found["to"].strip(), found["column"])
+    return Link(match["via"], match["to"].strip(), match["column"])
 
 
 def check_links(sections: Mapping[str, Section], tables: Mapping[str, Facts], public: Container[str]) -> None:
@@ -340,7 +340,7 @@ def _wrong(
 
 def neighbors_of(name: str, facts: Mapping[str, Mapping[str, Any]]) -> Any:
     """Return the neighbouring relation of the table that owns the rows of another."""
-    owner = _owner(name, {table: one["unit"] for table, one in facts.items()})
+    owner = _owner(name, {table: own["unit"] for table, own in facts.items()})
     return facts[name if owner is None or owner not in facts else owner]["neighbors"]
 
 
@@ -371,17 +371,17 @@ def read_tables(root: Section, folder: Path) -> dict[str, Table]:
     others = {} if public is None else public.sections("[public.wards]")
     facts = {name: _facts(section, folder) for name, section in owners.items()}
     shared = {name: _public(section, folder) for name, section in others.items()}
-    well = {name: one for name, one in facts.items() if one is not None}
-    check_links(owners, {name: (one["unit"], one["columns"]) for name, one in well.items()}, others)
-    made = {name: _make(owners[name], one | {"neighbors": neighbors_of(name, well)}) for name, one in well.items()}
-    found = {name: table for name, table in (made | shared).items() if table is not None}
+    well = {name: own for name, own in facts.items() if own is not None}
+    check_links(owners, {name: (own["unit"], own["columns"]) for name, own in well.items()}, others)
+    made = {name: _make(owners[name], own | {"neighbors": neighbors_of(name, well)}) for name, own in well.items()}
+    result = {name: table for name, table in (made | shared).items() if table is not None}
     _check_names(owners, others)
     if tables is not None and len(root.problems.found) == before:
         try:
-            followed({name: table.schema for name, table in found.items()})
+            followed({name: table.schema for name, table in result.items()})
         except RequestError as error:
             tables.problem(None, str(error))
-    return found
+    return result
 
 
 def _facts(section: Section, folder: Path) -> dict[str, Any] | None:
@@ -450,7 +450,7 @@ def _source(folder: Path) -> Callable[[object], object]:
 
     def read(value: object) -> object:
         if isinstance(value, list) and value:
-            return tuple(pattern(one) for one in value)
+            return tuple(pattern(source) for source in value)
         if isinstance(value, dict):
             if {"delta"} <= value.keys() <= {"delta", "version"}:
                 return DeltaTable(str(path_in(folder, "delta")(value["delta"])), value.get("version"))
@@ -514,7 +514,7 @@ def _blocks(value: object) -> Blocks:
     if not isinstance(value, dict) or "column" not in value or not value.keys() <= _BLOCK_KEYS:
         allowed = '{ column = "party" }, with edges = [0, 18, 65, 120], or with length = "1 month" and origin'
         raise BadParameter("block", value, allowed)
-    return Blocks(text("column")(value["column"]), **{name: one for name, one in value.items() if name != "column"})
+    return Blocks(text("column")(value["column"]), **{name: item for name, item in value.items() if name != "column"})
 
 
 def _neighbors(value: object) -> Neighbors:
@@ -561,14 +561,14 @@ def read_views(root: Section, tables: Mapping[str, Table], schema: str | None = 
     section = root.section("views", '[views] with adults = "SELECT * FROM visits WHERE age >= 18"')
     if section is None:
         return {}
-    found = {name: section.read(name, text(name, most=MOST_CHARACTERS), "") for name in section.data}
+    texts = {name: section.read(name, text(name, most=MOST_CHARACTERS), "") for name in section.data}
     section.finish()
     if root.problems.found:  # what is wrong with the tables is told first
         return {}
     read: dict[str, PrivateRows] = {}
     schemas = followed({name: table.schema for name, table in tables.items()})
     taken = {name.casefold() for name in schemas}
-    for name, sql in found.items():
+    for name, sql in texts.items():
         if name.casefold() in taken:
             section.problem(name, "is the name of a table or of another view; choose another name")
             continue
@@ -577,7 +577,7 @@ def read_views(root: Section, tables: Mapping[str, Table], schema: str | None = 
             read[name] = parse_view(sql, schemas, read, schema=schema)
         except RequestError as error:
             section.problem(name, str(error).split("\n")[0])
-    return found
+    return texts
 
 
 def views_about(
@@ -588,4 +588,4 @@ def views_about(
     read: dict[str, PrivateRows] = {}
     for name, sql in views.items():
         read[name] = parse_view(sql, schemas, read, schema=schema)
-    return {name: views[name] for name, one in read.items() if set(tables_of(one.table)) <= set(about)}
+    return {name: views[name] for name, view in read.items() if set(tables_of(view.table)) <= set(about)}
