@@ -82,7 +82,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "study.regression_table:Regression.moments",
         TABLES,
-        ("places[0, one]", "places[0, 0]"),
+        ("places[0, index]", "places[0, 0]"),
     ),
     *of(
         "inference.linear:components_of",
@@ -101,16 +101,16 @@ MUTANTS: list[Mutant] = [
         "unit/test_regression_line.py",
         ("squares(x).offset * to_x**2", "0.0"),
     ),
-    *of("study.regression:read_ridge", TABLES, ("not 0 <= found <= 10**12", "False")),
+    *of("study.regression:read_ridge", TABLES, ("not 0 <= strength <= 10**12", "False")),
     *of(
         "study.regression:_products",
         "unit/study/test_regression.py",
-        ("one.levels[1:]", "one.levels"),
+        ("part.levels[1:]", "part.levels"),
         ("call('and', *met)", "met[0]"),
     ),
     *of(
         "study.formula:read_formula",
         "unit/study/test_regression.py",
-        ("[name for name in several if name not in terms]", "[]"),
+        ("[name for name in product if name not in terms]", "[]"),
     ),
 ]

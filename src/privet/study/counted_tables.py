@@ -48,18 +48,18 @@ def declared_values(query: Query, schema: Schema) -> Labels:
 
     Guarantee: reads declared facts alone, so that what is refused does not depend on data.
     """
-    found = []
+    labels = []
     for key in query.keys:
         values = group_key(key.expression, schema.columns).values
         if values is None:
             raise RequestError(f"the values of {key.name} are not declared; declare it as a category")
-        found.append(tuple(value for value in values if value is not None))
+        labels.append(tuple(value for value in values if value is not None))
     cells = 1
-    for values in found:
+    for values in labels:
         cells *= max(1, len(values))
     if cells > MOST_CELLS:
         raise RequestError(f"a test takes at most {MOST_CELLS} cells, and this has {cells:,}; join values, or use bins")
-    return tuple(found)
+    return tuple(labels)
 
 
 def released_values(plan: Plan) -> Labels:
@@ -70,7 +70,7 @@ def released_values(plan: Plan) -> Labels:
     Guarantee: reads the plan alone.
     """
     known = {key.expression: key.values or () for key in plan.groups}
-    return tuple(tuple(one for one in known[key.expression] if one is not None) for key in plan.query.keys)
+    return tuple(tuple(value for value in known[key.expression] if value is not None) for key in plan.query.keys)
 
 
 def table_of_two(answer: Answer) -> NoisyTable:
@@ -81,8 +81,8 @@ def table_of_two(answer: Answer) -> NoisyTable:
     """
     expressions = [key.expression for key in answer.plan.query.keys]
     first, second = (expressions.index(key.expression) for key in answer.plan.groups)
-    found = noisy_table(answer, released_values(answer.plan))
-    return found if first < second else replace(found, counts=found.counts.T.copy())
+    table = noisy_table(answer, released_values(answer.plan))
+    return table if first < second else replace(table, counts=table.counts.T.copy())
 
 
 def check_released(plan: Plan) -> None:
@@ -143,12 +143,12 @@ def noisy_table(answer: Answer, labels: Labels) -> NoisyTable:
     across = labels[-1]
     down = labels[0] if len(labels) == 2 else (None,)
     rows, noise = np.zeros((len(down), len(across))), None
-    for one in answer.measurements():
-        key = tuple(one.group.values())
+    for measurement in answer.measurements():
+        key = tuple(measurement.group.values())
         place = (None, *key) if len(labels) == 1 else key
-        if place[0] in down and place[1] in across and one.law is not None and one.step is not None:
-            rows[down.index(place[0]), across.index(place[1])] = float_near(one.released * one.step)
-            noise = CellNoise(one.law, one.step)
+        if place[0] in down and place[1] in across and measurement.law is not None and measurement.step is not None:
+            rows[down.index(place[0]), across.index(place[1])] = float_near(measurement.released * measurement.step)
+            noise = CellNoise(measurement.law, measurement.step)
     if noise is None:
         raise RequestError("the answer has no noisy counts of these values")
     return NoisyTable(rows, noise, public_size(plan), rows_of_each(plan), answer.receipt.digest)
@@ -220,7 +220,7 @@ class GoodnessOfFit(TableHypothesis):
         return f"whether {self.column} has the shares {self._shares()}"
 
     def _shares(self) -> str:
-        return ", ".join(f"{value} {float_near(positive(one, 'shares')):g}" for value, one in self.shares.items())
+        return ", ".join(f"{value} {float_near(positive(share, 'shares')):g}" for value, share in self.shares.items())
 
     def question(self, rows: Frame) -> Result:
         """Return the counts of the column's values."""
@@ -251,9 +251,9 @@ class GoodnessOfFit(TableHypothesis):
         labels = released_values(answer.plan)
         named = {str(value): positive(share, "shares") for value, share in self.shares.items()}
         shares = np.array([float_near(named[str(value)]) for value in labels[0]])
-        found = finding_of_table(noisy_table(answer, labels), shares, method=self.method, confidence=confidence)
+        finding = finding_of_table(noisy_table(answer, labels), shares, method=self.method, confidence=confidence)
         hypothesis = f"{self.column} has the shares {self._shares()}"
-        return replace(found, hypothesis=hypothesis, notes=(*found.notes, *counted_how(answer.plan)))
+        return replace(finding, hypothesis=hypothesis, notes=(*finding.notes, *counted_how(answer.plan)))
 
 
 @dataclass(frozen=True)
@@ -291,9 +291,9 @@ class Independence(TableHypothesis):
 
     def conclude(self, answer: Answer, confidence: float) -> Finding:
         """Return the test of the released table."""
-        found = finding_of_table(table_of_two(answer), None, method=self.method, confidence=confidence)
+        finding = finding_of_table(table_of_two(answer), None, method=self.method, confidence=confidence)
         hypothesis = f"{self.first} and {self.second} are independent"
-        return replace(found, hypothesis=hypothesis, notes=(*found.notes, *counted_how(answer.plan)))
+        return replace(finding, hypothesis=hypothesis, notes=(*finding.notes, *counted_how(answer.plan)))
 
 
 @dataclass(frozen=True)
@@ -347,17 +347,17 @@ class EqualProportions(TableHypothesis):
         """Return the test of the released table, with the share of each group."""
         labels = released_values(answer.plan)
         table = noisy_table(answer, (labels[0], (True, False)))
-        found = finding_of_table(table_of_two(answer), None, method=self.method, confidence=confidence)
+        finding = finding_of_table(table_of_two(answer), None, method=self.method, confidence=confidence)
         names = [f"{self.by} = {value}" for value in labels[0]]
         shares = share_intervals(table.counts, table.noise, each=table.each, confidence=confidence, names=names)
         if len(names) == 2:
             shares["difference"] = difference(*shares.values())
         return replace(
-            found,
+            finding,
             name="Chi-squared test of equal proportions",
             hypothesis=f"the share of {self.column} = {self.value} is the same in each {self.by}",
-            estimates={**shares, **found.estimates},
-            notes=(*found.notes, *counted_how(answer.plan)),
+            estimates={**shares, **finding.estimates},
+            notes=(*finding.notes, *counted_how(answer.plan)),
         )
 
 
@@ -434,10 +434,10 @@ class SameRanks(TableHypothesis):
         """Return the test of the two released histograms."""
         groups, bins = released_values(answer.plan)
         first, second = (
-            groups if self.groups is None else (next(one for one in groups if str(one) == name) for name in self.groups)
+            groups if self.groups is None else (next(key for key in groups if str(key) == name) for name in self.groups)
         )
         table = noisy_table(answer, ((first, second), tuple(sorted(bins))))
         larger = f"{self.column} in {first} larger"
-        found = finding_of_ranks(replace(table, size=None), confidence=confidence, larger=larger)
+        finding = finding_of_ranks(replace(table, size=None), confidence=confidence, larger=larger)
         hypothesis = f"{self.column} is as large in {self.by} {first} as in {second}"
-        return replace(found, hypothesis=hypothesis, notes=(*found.notes, *counted_how(answer.plan)))
+        return replace(finding, hypothesis=hypothesis, notes=(*finding.notes, *counted_how(answer.plan)))

@@ -30,8 +30,8 @@ class RegressionFormula:
     """The interactions: columns of `terms` that are multiplied."""
 
     def __str__(self) -> str:
-        several = [*map(_shown, self.terms), *(":".join(map(_shown, one)) for one in self.products)]
-        listed = " + ".join([*([] if self.constant else ["0"]), *several]) or "1"
+        terms = [*map(_shown, self.terms), *(":".join(map(_shown, product)) for product in self.products)]
+        listed = " + ".join([*([] if self.constant else ["0"]), *terms]) or "1"
         return f"{_shown(self.target)} ~ {listed}"
 
 
@@ -54,19 +54,19 @@ def read_formula(text: str) -> RegressionFormula:
         raise RequestError(f"the formula explains {targets[0]} by itself; leave it out after ~")
     if not terms and not constant:
         raise RequestError("the formula explains by nothing; name a column after ~, such as cost ~ age")
-    for several in products:
-        missing = [name for name in several if name not in terms]
+    for product in products:
+        missing = [name for name in product if name not in terms]
         if missing:
             raise RequestError(
-                f"the formula has the product {':'.join(map(_shown, several))} without {', '.join(missing)} alone, and "
-                f"what it finds would depend on where {missing[0]} begins; write {' * '.join(map(_shown, several))}"
+                f"the formula has the product {':'.join(map(_shown, product))} without {', '.join(missing)} alone, and "
+                f"what it finds would depend on where {missing[0]} begins; write {' * '.join(map(_shown, product))}"
             )
     return RegressionFormula(targets[0], terms, constant, products)
 
 
 def _terms(text: str, whole: str) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...], bool]:
     """Return the names of one side, the products of several, each once, and whether a constant is among them."""
-    found: dict[str, None] = {}
+    terms: dict[str, None] = {}
     products: dict[frozenset[str], tuple[str, ...]] = {}
     constant, place, sign, waits = True, 0, "+", True
     while text[place:].strip():
@@ -82,7 +82,7 @@ def _terms(text: str, whole: str) -> tuple[tuple[str, ...], tuple[tuple[str, ...
             raise BadParameter("formula", whole, f"{_ALLOWED}; names with other characters stand in `backquotes`")
         place = match.end()
         if match["sign"]:
-            if waits and (found or products):
+            if waits and (terms or products):
                 raise BadParameter("formula", whole, _ALLOWED)
             sign, waits = match["sign"], True
             continue
@@ -106,13 +106,13 @@ def _terms(text: str, whole: str) -> tuple[tuple[str, ...], tuple[tuple[str, ...
                 f'session.table("visits").select("cost", "age", squared=privet.col("age") * privet.col("age"))'
             )
         if joined != {":"}:
-            found |= dict.fromkeys(names)
+            terms |= dict.fromkeys(names)
         sizes = range(2, len(names) + 1) if joined == {"*"} else [len(names)] if joined else []
-        for several in (one for size in sizes for one in combinations(names, size)):
-            products.setdefault(frozenset(several), several)
-    if waits and (found or products or not constant):
+        for product in (chosen for size in sizes for chosen in combinations(names, size)):
+            products.setdefault(frozenset(product), product)
+    if waits and (terms or products or not constant):
         raise BadParameter("formula", whole, _ALLOWED)
-    return tuple(found), tuple(products.values()), constant
+    return tuple(terms), tuple(products.values()), constant
 
 
 def _shown(name: str) -> str:

@@ -164,11 +164,11 @@ def run_test(plan: TestPlan, run: Callable[[Plan], Answer], *, confidence: Numbe
     """Return what a test finds: `run` charges and answers its question, or finds the answer stored."""
     level = read_confidence(plan.hypothesis, confidence)
     answer = run(plan.plan)
-    found = plan.hypothesis.conclude(answer, level)
-    return replace(found, cost=plan.price, receipt=answer.receipt)
+    finding = plan.hypothesis.conclude(answer, level)
+    return replace(finding, cost=plan.price, receipt=answer.receipt)
 
 
-_MOST = 1000
+_MOST_HYPOTHESES = 1000
 
 
 @dataclass(frozen=True)
@@ -200,14 +200,14 @@ class Family:
 
     def __post_init__(self) -> None:
         given = self.hypotheses
-        if not isinstance(given, Sequence) or isinstance(given, str) or not 1 <= len(given) <= _MOST:
+        if not isinstance(given, Sequence) or isinstance(given, str) or not 1 <= len(given) <= _MOST_HYPOTHESES:
             raise BadParameter("hypotheses", given, "a list of hypotheses, such as [privet.study.Proportion(...), ...]")
-        for one in given:
-            if not isinstance(one, Hypothesis):
-                raise BadParameter("hypotheses", type(one).__name__, "a list of hypotheses")
-            if not one.has_p_value:
+        for test in given:
+            if not isinstance(test, Hypothesis):
+                raise BadParameter("hypotheses", type(test).__name__, "a list of hypotheses")
+            if not test.has_p_value:
                 raise RequestError(
-                    f"a test without a p-value cannot be judged with others: {one.describe()}; choose another method"
+                    f"a test without a p-value cannot be judged with others: {test.describe()}; choose another method"
                 )
         choice(self.method, "method", CORRECTIONS)
         if self.method == "benjamini-hochberg":
@@ -220,7 +220,7 @@ class Family:
         if weights is not None:
             if not isinstance(weights, Sequence) or len(weights) != len(given):
                 raise BadParameter("weights", weights, "one whole number for each hypothesis")
-            weights = tuple(whole(one, "weights", least=1) for one in weights)
+            weights = tuple(whole(weight, "weights", least=1) for weight in weights)
         shares = self.shares
         if shares is not None:
             if not isinstance(shares, Sequence) or isinstance(shares, str) or len(shares) != len(given):
@@ -291,7 +291,7 @@ def run_family(
     family: Family, batch: Batch, run: Callable[[Batch], Sequence[Answer]], *, confidence: Number | None
 ) -> FamilyOfFindings:
     """Return what the tests of a family found, each from its own answer: `run` charges for them, or finds them."""
-    level = min(read_confidence(one, confidence) for one in family.hypotheses)
+    level = min(read_confidence(hypothesis, confidence) for hypothesis in family.hypotheses)
     findings = [
         replace(hypothesis.conclude(answer, level), receipt=answer.receipt)
         for hypothesis, answer in zip(family.hypotheses, run(batch), strict=True)

@@ -207,8 +207,8 @@ class MeansTest(_OfMeans):
         plain_text(self.by, "by")
         _check_sides(self.alternative, self.margin)
         if self.groups is not None:
-            several = isinstance(self.groups, tuple) and all(isinstance(one, str) for one in self.groups)
-            if not several or len(set(self.groups)) < max(2, len(self.groups)):
+            texts = isinstance(self.groups, tuple) and all(isinstance(group, str) for group in self.groups)
+            if not texts or len(set(self.groups)) < max(2, len(self.groups)):
                 raise BadParameter("groups", self.groups, "a tuple of at least two different values")
         if self._sided and (self.groups is None or len(self.groups) != 2):
             raise BadParameter("groups", self.groups, "two values where alternative or margin is given: ('A', 'B')")
@@ -270,7 +270,7 @@ class MeansTest(_OfMeans):
         hypothesis, assumptions = self._hypothesis(tuple(wanted)), _assumptions(reader)
         if len(rows) == 2:
             contrast = Contrast(means.at([0]), means.at([1]))
-            found = _difference(contrast, _pooled(spreads, means), reader, confidence)
+            difference = _difference(contrast, _pooled(spreads, means), reader, confidence)
             two_sided = self.margin is None
             return Finding(
                 name="Test of two means",
@@ -278,7 +278,7 @@ class MeansTest(_OfMeans):
                 p_value=contrast.p_value(alternative=self.alternative)
                 if two_sided
                 else contrast.equivalence(_width(self.margin)),
-                estimates={**found, **estimates},
+                estimates={**difference, **estimates},
                 method=_METHOD if two_sided else f"two one-sided tests; {_METHOD}",
                 assumptions=(*assumptions, _NORMAL),
             )
@@ -410,7 +410,7 @@ def _one_effect(equation: Equation, value: float, pooled: tuple[float, float], r
     known = bool(equation.bottom[0] > 0)
     scales, deviation, _ = equation.errors(np.nan_to_num(at))
     bottom = float(equation.bottom[0]) if known else math.nan
-    parts = float(at[0]) - value, [one / bottom for one in scales], float(deviation[0]) / bottom
+    parts = float(at[0]) - value, [scale / bottom for scale in scales], float(deviation[0]) / bottom
     return _effect(parts, pooled, reader, reader.confidence)
 
 
@@ -431,7 +431,7 @@ def _difference(
     if not all(side.bottom[0] > 0 for side in sides):
         return {"difference": difference, "Cohen's d": _effect((math.nan, [], math.nan), pooled, reader, confidence)}
     errors = [(side.errors(side.value), float(side.bottom[0])) for side in sides]
-    scales = [one / bottom for (several, _, _), bottom in errors for one in several]
+    scales = [width / bottom for (widths, _, _), bottom in errors for width in widths]
     deviation = math.hypot(*(float(normal[0]) / bottom for (_, normal, _), bottom in errors))
     effect = _effect((contrast.difference, scales, deviation), pooled, reader, confidence)
     return {"difference": difference, "Cohen's d": effect}
@@ -441,7 +441,7 @@ def _effect(
     parts: tuple[float, list[Floats], float], pooled: tuple[float, float], reader: PopulationReader, confidence: float
 ) -> Estimate:
     spread, error = pooled
-    noise = math.sqrt(2) * math.hypot(*(float(one[0]) for one in parts[1]))
+    noise = math.sqrt(2) * math.hypot(*(float(scale[0]) for scale in parts[1]))
     known = spread > 0 and math.isfinite(parts[0]) and math.isfinite(error)
     low, high = effect_interval(_scalars(parts), spread, error, 1 - confidence) if known else (-math.inf, math.inf)
     return Estimate(
@@ -455,4 +455,4 @@ def _effect(
 
 
 def _scalars(parts: tuple[float, list[Floats], float]) -> tuple[float, list[Floats], float]:
-    return parts[0], [one.reshape(()) for one in parts[1]], parts[2]
+    return parts[0], [scale.reshape(()) for scale in parts[1]], parts[2]

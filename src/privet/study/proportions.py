@@ -125,9 +125,9 @@ class Proportion(Hypothesis):
     def conclude(self, answer: Answer, confidence: float) -> Finding:
         """Return the test of the released counts; its uniform number was drawn and stored with them."""
         if self.people is None:
-            found = {row.group[_HAS]: row for row in answer.measurements()}
-            law = _law(found[_YES])
-            counted = CountedShare(near_count(found[_YES].released), law, misses=near_count(found[_NO].released))
+            rows = {row.group[_HAS]: row for row in answer.measurements()}
+            law = _law(rows[_YES])
+            counted = CountedShare(near_count(rows[_YES].released), law, misses=near_count(rows[_NO].released))
             finding = conclude_unknown(counted, self._test, confidence, what=self._what)
         elif self.delta is not None:
             finding = self._truncated(answer, self.people, confidence)
@@ -196,8 +196,8 @@ class TwoProportions(Hypothesis):
         if self.people is not None:
             if not isinstance(self.people, tuple | list) or len(self.people) != 2:
                 raise BadParameter("people", self.people, "two whole numbers, one for each group")
-            for one in self.people:
-                _read_people(one)
+            for size in self.people:
+                _read_people(size)
 
     @property
     def _test(self) -> ShareTest:
@@ -225,7 +225,7 @@ class TwoProportions(Hypothesis):
         declared = typed(query.keys[0].expression, schema.columns).values
         if declared is None:
             raise RequestError(f"the values of {self.by} are not declared; declare it as a category to compare groups")
-        missing = [one for one in self.groups if one not in declared]
+        missing = [group for group in self.groups if group not in declared]
         if missing:
             listed = ", ".join(map(str, declared))
             raise BadParameter("groups", ", ".join(map(str, self.groups)), f"two of the declared values: {listed}")
@@ -241,16 +241,16 @@ class TwoProportions(Hypothesis):
 
     def conclude(self, answer: Answer, confidence: float) -> Finding:
         """Return the test of the released counts of both groups."""
-        found = {(row.group[self.by], row.group.get(_HAS)): row for row in answer.measurements() if row.columns}
+        rows = {(row.group[self.by], row.group.get(_HAS)): row for row in answer.measurements() if row.columns}
         sides = []
         for place, group in enumerate(self.groups):
             if self.people is not None:
-                row = found[group, None]
+                row = rows[group, None]
                 sides.append(CountedShare(near_count(row.released), _law(row), people=self.people[place]))
             else:
-                row = found[group, _YES]
+                row = rows[group, _YES]
                 sides.append(
-                    CountedShare(near_count(row.released), _law(row), misses=near_count(found[group, _NO].released))
+                    CountedShare(near_count(row.released), _law(row), misses=near_count(rows[group, _NO].released))
                 )
         return _noted(conclude_difference(TwoShares(*sides), self._test, confidence, names=self._names), answer)
 
@@ -285,9 +285,9 @@ def _noted(finding: Finding, answer: Answer) -> Finding:
 def _check_counted(plan: Plan, groups: Sequence[Any] = ()) -> None:
     """Refuse a plan that does not count all that a test reads: some of it is known to be empty."""
     known = {key.expression: key.values or () for key in plan.groups}
-    several = [known[key.expression] for key in plan.query.keys]
-    by, has = (several[0], several[1:]) if groups else ((), several)
-    missing = [one for one in groups if one not in by]
+    declared = [known[key.expression] for key in plan.query.keys]
+    by, has = (declared[0], declared[1:]) if groups else ((), declared)
+    missing = [group for group in groups if group not in by]
     decided = any(not {_YES, _NO} <= {*values} for values in has)
     if missing or decided or (groups and plan.passes[0].scan.cells is not None):
         raise RequestError(

@@ -73,7 +73,7 @@ class RegressionPlan:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything public about the plan as plain data that JSON can hold."""
-        factors = [one.label for one in self.moments.factors]
+        factors = [factor.label for factor in self.moments.factors]
         return {"formula": str(self.formula), "factors": factors, "norm": self.gain, **self.moments.plan.to_dict()}
 
     def __repr__(self) -> str:
@@ -87,11 +87,11 @@ class RegressionPlan:
         return f"<div>{html_table(self._figures())}{html_lines(self.explain().splitlines())}</div>"
 
     def _figures(self) -> list[Figures]:
-        (told,) = self.moments.measure.facts(self.moments.scan)
-        least, most = (shown_amount(told[name]) for name in ("least_standard_deviation", "standard_deviation"))
+        (facts,) = self.moments.measure.facts(self.moments.scan)
+        least, most = (shown_amount(facts[name]) for name in ("least_standard_deviation", "standard_deviation"))
         return [
-            Figures("sums of products", (f"{told['products']:,}",), right=True),
-            Figures("noise", (str(told["noise"]),), right=False),
+            Figures("sums of products", (f"{facts['products']:,}",), right=True),
+            Figures("noise", (str(facts["noise"]),), right=False),
             Figures("standard deviation", (least if least == most else f"{least} to {most}",), right=True),
         ]
 
@@ -115,7 +115,7 @@ def plan_regression(
     query = frame.agg(rows_of_a_regression=count()).query()
     schema = private_schema(query.table, catalog.schemas)
     features = [_variable(frame, name, schema) for name in asked.terms]
-    features += [one for names in asked.products for one in _products(features, names)]
+    features += [feature for names in asked.products for feature in _products(features, names)]
     target = _variable(frame, asked.target, schema)
     if target.levels is not None:
         raise RequestError(
@@ -125,7 +125,7 @@ def plan_regression(
     given: dict[str, Any] = {"features": features, "target": target, "constant": asked.constant, "spend": spend}
     given |= {"squares": intervals, "contribution": options.stated}
     made = plan_moments(query, catalog.schemas, **given, norm=limit)
-    levels = {one.name: one.levels for one in features if one.levels is not None}
+    levels = {feature.name: feature.levels for feature in features if feature.levels is not None}
     if limit is not None:
         return RegressionPlan(made, asked, levels)
     pure = made.measure.family == "laplace"
@@ -139,14 +139,14 @@ def _products(features: Sequence[Variable], names: Sequence[str]) -> Iterator[Va
     The first level of a category is left out, as it is without a product; a product is a number with bounds that
     follow from those of its columns.
     """
-    several = {one.name: one for one in features}
-    parts = [several[name] for name in names]
-    for levels in product(*(one.levels[1:] if one.levels is not None else (None,) for one in parts)):
-        numbers = [one.expression for one in parts if one.levels is None]
+    by_name = {feature.name: feature for feature in features}
+    parts = [by_name[name] for name in names]
+    for levels in product(*(part.levels[1:] if part.levels is not None else (None,) for part in parts)):
+        numbers = [part.expression for part in parts if part.levels is None]
         met = [
-            Call("equal", (one.expression, Literal(level)))
-            for one, level in zip(parts, levels, strict=True)
-            if one.levels is not None
+            Call("equal", (part.expression, Literal(level)))
+            for part, level in zip(parts, levels, strict=True)
+            if part.levels is not None
         ]
         value = reduce(lambda a, b: call("multiply", a, b), numbers) if numbers else Literal(1)
         whole = call("case", call("and", *met), value, Literal(0)) if met else value
@@ -156,14 +156,14 @@ def _products(features: Sequence[Variable], names: Sequence[str]) -> Iterator[Va
 def _gain(box: MomentPlan, held: MomentPlan, *, pure: bool) -> str:
     """Return what a norm of 2 would change, in words: how noisy products of two features are, with it and without."""
     sizes = []
-    for one in (box, held):
-        products, sums = one.scan.products, one.scan.sums
+    for plan in (box, held):
+        products, sums = plan.scan.products, plan.scan.sums
         pairs = () if products is None else products.pairs
-        noisy = zip(pairs, one.measure.variances, strict=True)
+        noisy = zip(pairs, plan.measure.variances, strict=True)
         between = [
             float(variance) / (sums[first].most * sums[second].most) ** 2
             for (first, second), variance in noisy
-            if first != second and second < one.target
+            if first != second and second < plan.target
         ]
         if not between:
             return ""
@@ -190,10 +190,10 @@ def _read_norm(norm: NormGiven | None, *, pure: bool) -> RowLimit | None:
         order, size = (1 if norm[0] == "L1" else 2), norm[1]
     if isinstance(size, (bool, tuple, list, str)):
         raise BadParameter("norm", norm, allowed)
-    found = rational(size, "norm")
-    if not Fraction(1, 1000) <= found <= _LARGEST_NORM:
+    limit = rational(size, "norm")
+    if not Fraction(1, 1000) <= limit <= _LARGEST_NORM:
         raise BadParameter("norm", norm, f"from 0.001 to {_LARGEST_NORM:,}")
-    return RowLimit(order, found)
+    return RowLimit(order, limit)
 
 
 def _kind(expression: Expression, schema: Schema) -> str:
@@ -212,7 +212,7 @@ def _variable(frame: Frame, name: str, schema: Schema) -> Variable:
             f"its year"
         )
     levels: tuple[Any, ...] = (False, True) if facts.kind == "boolean" else tuple(facts.values or ())
-    levels = tuple(one for one in levels if one is not None)
+    levels = tuple(level for level in levels if level is not None)
     if not levels:
         raise RequestError(
             f"the values of {name} are not declared, and a regression needs them before it reads a row; declare them "
@@ -242,7 +242,7 @@ def run_regression(
         with executor.turn(moments.plan.digest):
             kept = executor.release(moments.plan, key)
     # an answer of an earlier edition is read by the noise that it was released with
-    (one,), scan, moments = kept.plan.passes, moments.scan, replace(moments, plan=kept.plan)
+    (part,), scan, moments = kept.plan.passes, moments.scan, replace(moments, plan=kept.plan)
     (column,) = kept.released.sums[0]
     products = scan.products
     return Regression(
@@ -262,7 +262,7 @@ def run_regression(
         digest=kept.receipt.digest,
         version=scan.schema.version,
         price=dict(moments.plan.price),
-        scaled=loses(one),
+        scaled=loses(part),
         normed=None if products is None or products.norm is None else f"L{products.norm.order}",
     )
 
@@ -276,10 +276,10 @@ def read_ridge(ridge: Shrinkage) -> Shrinkage:
         return ridge
     if isinstance(ridge, (bool, Sequence, Mapping)):
         raise BadParameter("ridge", ridge, allowed)
-    found = rational(ridge, "ridge")
-    if not 0 <= found <= 10**12:
+    strength = rational(ridge, "ridge")
+    if not 0 <= strength <= 10**12:
         raise BadParameter("ridge", ridge, f"{allowed}, up to 1e12")
-    return float(found)
+    return float(strength)
 
 
 def _tables(moments: MomentPlan) -> str:

@@ -131,16 +131,16 @@ class Regression:
 
         worth = np.array([1.0 / (self.sizes[first] * self.sizes[second]) for first, second in self.pairs])
         if self.measure.family == "laplace":
-            scales = np.array([float(one) for one in self.measure.scales]) * worth
+            scales = np.array([float(scale) for scale in self.measure.scales]) * worth
         else:
             scales = np.sqrt(self.measure.variances) * worth
         size = len(self.factors)
         places = np.full((size, size), -1)
         for place, (first, second) in enumerate(self.pairs):
             places[first, second] = places[second, first] = place
-        for one, factor in enumerate(self.factors):
-            if factor.kind == "level" and places[one, one] < 0:  # its square is its product with the constant
-                places[one, one] = places[0, one]
+        for index, factor in enumerate(self.factors):
+            if factor.kind == "level" and places[index, index] < 0:  # its square is its product with the constant
+                places[index, index] = places[0, index]
         ones = [place for place, factor in enumerate(self.factors) if factor.kind in ("constant", "count")]
         count = int(places[ones[0], ones[0]]) if ones else None
         values = self.measure.worth(self.released) * worth
@@ -158,12 +158,12 @@ class Regression:
 
     @cached_property
     def _columns(self) -> tuple[int, ...]:
-        names, products = set(self.formula.terms), {frozenset(one) for one in self.formula.products}
+        names, products = set(self.formula.terms), {frozenset(product) for product in self.formula.products}
         return tuple(
             place
-            for place, one in enumerate(self.factors)
+            for place, factor in enumerate(self.factors)
             if place != self._explained
-            and (one.kind == "constant" or (_product(one) in products if one.parts else one.name in names))
+            and (factor.kind == "constant" or (_product(factor) in products if factor.parts else factor.name in names))
         )
 
     @cached_property
@@ -195,19 +195,19 @@ class Regression:
         if not self.intervals:
             estimate = float(sum(a * b for a, b in zip(direction, self.fit.coefficients, strict=True))) + offset
             return estimate, *(math.nan,) * 5
-        found: CoefficientBound = self.fit.along(direction, self.confidence, offset)
-        return found.estimate, found.error, found.low, found.high, found.p_value, found.privacy
+        bound: CoefficientBound = self.fit.along(direction, self.confidence, offset)
+        return bound.estimate, bound.error, bound.low, bound.high, bound.p_value, bound.privacy
 
     def _direction(self, place: int) -> tuple[list[float], float]:
         """Return a coefficient in the units of its column, as a linear function of those of factors from -1 to 1."""
-        target, several = self.factors[self._explained], [self.factors[one] for one in self._columns]
+        target, factors = self.factors[self._explained], [self.factors[column] for column in self._columns]
         unit = float(target.unit)
-        direction = [0.0] * len(several)
-        if several[place].kind != "constant":
-            direction[place] = unit / float(several[place].unit)
+        direction = [0.0] * len(factors)
+        if factors[place].kind != "constant":
+            direction[place] = unit / float(factors[place].unit)
             return direction, 0.0
-        for index, one in enumerate(several):
-            direction[index] = -unit * float(one.centre / one.unit) if one.kind == "number" else 0.0
+        for index, factor in enumerate(factors):
+            direction[index] = -unit * float(factor.centre / factor.unit) if factor.kind == "number" else 0.0
         direction[place] = unit
         return direction, float(target.centre)
 
@@ -234,17 +234,17 @@ class Regression:
             '(intercept)'
         """
         wanted = read_formula(formula)
-        names = tuple(dict.fromkeys(one.name for one in self.factors if one.name and not one.parts))
+        names = tuple(dict.fromkeys(factor.name for factor in self.factors if factor.name and not factor.parts))
         numbers = {self.factors[place].name for place in self._numbers}
         for name in (wanted.target, *wanted.terms):
             if name not in names:
                 raise UnknownName("column", name, names)
         if wanted.target not in numbers:
             raise RequestError(f"{wanted.target} is a category, and a regression explains numbers")
-        measured = {_product(one): one.name for one in self.factors if one.parts}
-        for several in wanted.products:
-            if frozenset(several) not in measured:
-                raise UnknownName("product", ":".join(several), tuple(measured.values()))
+        measured = {_product(factor): factor.name for factor in self.factors if factor.parts}
+        for product in wanted.products:
+            if frozenset(product) not in measured:
+                raise UnknownName("product", ":".join(product), tuple(measured.values()))
         if wanted.constant != self.formula.constant:
             had = "with" if self.formula.constant else "without"
             raise RequestError(f"this was measured {had} a constant, and so is every model of it; ask for another one")
@@ -285,7 +285,7 @@ class Regression:
 
     def _predicted(self, row: Mapping[str, Any]) -> Estimate:
         target = self.factors[self._explained]
-        direction = [self._factor_of(self.factors[one], row) * float(target.unit) for one in self._columns]
+        direction = [self._factor_of(self.factors[column], row) * float(target.unit) for column in self._columns]
         estimate, error, low, high, _, _ = self._bound(direction, float(target.centre))
         return Estimate(
             value=estimate, low=low, high=high, confidence=self.confidence, standard_error=error, covers=COVERS
@@ -307,7 +307,7 @@ class Regression:
         value, levels = row[name], self.levels.get(name)
         if levels is None:
             return rational(value, name)
-        if not any(type(value) is type(one) and value == one for one in levels):
+        if not any(type(value) is type(known) and value == known for known in levels):
             raise BadParameter(name, value, f"one of {', '.join(map(str, levels))}")
         return Fraction(int(value == level))
 
@@ -323,20 +323,20 @@ class Regression:
             >>> session.regress("visits", "cost ~ age", epsilon=1).correlations().names
             ('age', 'cost')
         """
-        found, names = self._covariances()
-        several = range(len(names))
+        noisy, names = self._covariances()
+        places = range(len(names))
         exact = CorrelationBound(1.0, 1.0, 1.0)
         bounds = tuple(
-            tuple(exact if i == j else correlation_of(found, i, j, self.confidence) for j in several) for i in several
+            tuple(exact if i == j else correlation_of(noisy, i, j, self.confidence) for j in places) for i in places
         )
         return Correlations(names, bounds, self.confidence, self._weighted())
 
     def covariance(self) -> dict[tuple[str, str], float]:
         """Return the covariances of all numbers that were measured, in their units, for free; no intervals."""
-        found, names = self._covariances()
+        noisy, names = self._covariances()
         units = [float(self.factors[place].unit) for place in self._numbers]
         return {
-            (first, second): float(found.matrix[i, j]) * units[i] * units[j]
+            (first, second): float(noisy.matrix[i, j]) * units[i] * units[j]
             for i, first in enumerate(names)
             for j, second in enumerate(names)
         }
@@ -348,20 +348,20 @@ class Regression:
             scaled: whether columns are scaled to equal variance first; else each is from -1 to 1 within its bounds.
         """
         scaled = truth(scaled, "scaled")
-        found, names = self._covariances()
+        noisy, names = self._covariances()
         seed = int(hashlib.sha256(self.digest.encode()).hexdigest()[:16], 16)
-        several = components_of(found, confidence=self.confidence, seed=seed, scaled=scaled)
+        components = components_of(noisy, confidence=self.confidence, seed=seed, scaled=scaled)
         unknown = "Where it says not known, the noise is too large beside the gap to the next variance."
-        notes = (unknown,) if any(not one.bounded for one in several) else ()
-        return Components(names, several, self.confidence, scaled, (*notes, *self._weighted()))
+        notes = (unknown,) if any(not component.bounded for component in components) else ()
+        return Components(names, components, self.confidence, scaled, (*notes, *self._weighted()))
 
     @property
     def _numbers(self) -> list[int]:
         """Where the columns are that are numbers; products of columns are not among them."""
-        return [place for place, one in enumerate(self.factors) if one.kind == "number" and not one.parts]
+        return [place for place, factor in enumerate(self.factors) if factor.kind == "number" and not factor.parts]
 
     def _covariances(self) -> tuple[NoisyCovariance, tuple[str, ...]]:
-        constant = next((place for place, one in enumerate(self.factors) if one.kind == "constant"), None)
+        constant = next((place for place, factor in enumerate(self.factors) if factor.kind == "constant"), None)
         if constant is None or not self.intervals:
             raise RequestError(
                 "covariances need the means and squares of all columns; ask for a model with a constant, and intervals"
@@ -369,7 +369,7 @@ class Regression:
         numbers = self._numbers
         if len(numbers) < 2:
             raise RequestError("there is one number only, and nothing to compare it with; name another one")
-        return covariance_of(self.moments, numbers, constant), tuple(self.factors[one].name for one in numbers)
+        return covariance_of(self.moments, numbers, constant), tuple(self.factors[number].name for number in numbers)
 
     def _weighted(self) -> tuple[str, ...]:
         if not self.people:
@@ -397,7 +397,7 @@ class Regression:
     def notes(self) -> tuple[str, ...]:
         """What to know when reading the numbers."""
         notes = []
-        if self.intervals and any(not math.isfinite(one.low) for one in self.coefficients):
+        if self.intervals and any(not math.isfinite(coefficient.low) for coefficient in self.coefficients):
             notes.append("Where there is no bound, the data and the noise do not bound the coefficient: pay more.")
         if self.fit.repaired and not self.ridge:
             notes.append(
@@ -426,7 +426,7 @@ class Regression:
             "formula": str(self.formula),
             "table": self.table,
             "version": self.version,
-            "coefficients": [one.to_dict() for one in self.coefficients],
+            "coefficients": [coefficient.to_dict() for coefficient in self.coefficients],
             "confidence": self.confidence,
             "rows": self.rows,
             "r_squared": None if math.isnan(r_squared) else r_squared,
@@ -439,7 +439,7 @@ class Regression:
 
     def to_pandas(self) -> Any:
         """Return the coefficient table as a pandas frame (needs pandas)."""
-        rows = [one.to_dict() for one in self.coefficients]
+        rows = [coefficient.to_dict() for coefficient in self.coefficients]
         return optional_package("pandas", "to_pandas needs").DataFrame(rows)
 
     def plot(self, path: Any = None, *, theme: Literal["light", "dark"] = "light") -> Any:
@@ -451,17 +451,17 @@ class Regression:
         """
         from privet.plots.findings import plot_estimates
 
-        shown = [one for one in self.coefficients if one.name != "(intercept)"] or list(self.coefficients)
+        shown = [term for term in self.coefficients if term.name != "(intercept)"] or list(self.coefficients)
         estimates = {
-            one.name: Estimate(
-                value=one.estimate,
-                low=one.low,
-                high=one.high,
+            term.name: Estimate(
+                value=term.estimate,
+                low=term.low,
+                high=term.high,
                 confidence=self.confidence,
-                standard_error=one.standard_error,
+                standard_error=term.standard_error,
                 covers=COVERS,
             )
-            for one in shown
+            for term in shown
         }
         return plot_estimates(estimates, title=str(self.formula), reference=0.0, path=path, theme=theme)
 
@@ -479,31 +479,31 @@ class Regression:
 
     def _figures(self) -> list[Figures]:
         rows = self.coefficients
-        named = Figures("", tuple(one.name for one in rows), right=False)
-        estimates = Figures("estimate", tuple(_shown(one.estimate, one) for one in rows), right=True)
+        named = Figures("", tuple(row.name for row in rows), right=False)
+        estimates = Figures("estimate", tuple(_shown(row.estimate, row) for row in rows), right=True)
         if not self.intervals:
             return [named, estimates]
-        errors = tuple(_shown(one.standard_error, one) for one in rows)
-        ends = tuple(f"{_shown(one.low, one)} to {_shown(one.high, one)}" for one in rows)
+        errors = tuple(_shown(row.standard_error, row) for row in rows)
+        ends = tuple(f"{_shown(row.low, row)} to {_shown(row.high, row)}" for row in rows)
         return [
             named,
             estimates,
             Figures("standard error", errors, right=True),
             Figures(f"{self.confidence * 100:g}% interval", ends, right=True),
-            Figures("p-value", tuple(shown_p_value(one.p_value) for one in rows), right=True),
-            Figures("due to privacy", tuple(f"{one.privacy:.0%}" for one in rows), right=True),
+            Figures("p-value", tuple(shown_p_value(row.p_value) for row in rows), right=True),
+            Figures("due to privacy", tuple(f"{row.privacy:.0%}" for row in rows), right=True),
         ]
 
     def _facts(self) -> list[tuple[str, str]]:
-        found = [("rows", "not measured" if self.rows is None else f"about {self.rows:,.0f}")]
+        facts = [("rows", "not measured" if self.rows is None else f"about {self.rows:,.0f}")]
         if not math.isnan(self.r_squared):
-            found.append(("explained", f"{self.r_squared:.0%} of the variance"))
-        found.append(("method", self.method))
-        found += [("" if place else "assumes", text) for place, text in enumerate(self.assumptions)]
-        found += [("" if place else "notes", text) for place, text in enumerate(self.notes)]
+            facts.append(("explained", f"{self.r_squared:.0%} of the variance"))
+        facts.append(("method", self.method))
+        facts += [("" if place else "assumes", text) for place, text in enumerate(self.assumptions)]
+        facts += [("" if place else "notes", text) for place, text in enumerate(self.notes)]
         version = f", version {self.version}" if self.version else ""
-        found.append(("cost", f"{cost_words(self.price)}, once, for {self.table}{version}; all else is free"))
-        return found
+        facts.append(("cost", f"{cost_words(self.price)}, once, for {self.table}{version}; all else is free"))
+        return facts
 
 
 def _shown(value: float, of: Coefficient) -> str:
@@ -537,16 +537,16 @@ class Correlations:
     @property
     def matrix(self) -> tuple[tuple[float, ...], ...]:
         """The correlations alone."""
-        return tuple(tuple(one.value for one in row) for row in self.bounds)
+        return tuple(tuple(bound.value for bound in row) for row in self.bounds)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data that JSON can hold."""
         pairs = [
-            {"first": a, "second": b, "value": one.value, "low": one.low, "high": one.high}
+            {"first": a, "second": b, "value": bound.value, "low": bound.low, "high": bound.high}
             for i, a in enumerate(self.names)
             for j, b in enumerate(self.names)
             if i < j
-            for one in [self.bounds[i][j]]
+            for bound in [self.bounds[i][j]]
         ]
         return {"correlations": pairs, "confidence": self.confidence, "notes": list(self.notes)}
 
@@ -607,19 +607,19 @@ class Components:
         def known(number: float) -> float | None:
             return None if math.isnan(number) else number
 
-        several = [
+        components = [
             {
-                "variance": one.variance,
-                "share": one.share,
-                "low": known(one.low),
-                "high": known(one.high),
-                "angle": known(one.angle),
-                "loadings": dict(zip(self.names, one.loadings, strict=True)),
+                "variance": component.variance,
+                "share": component.share,
+                "low": known(component.low),
+                "high": known(component.high),
+                "angle": known(component.angle),
+                "loadings": dict(zip(self.names, component.loadings, strict=True)),
             }
-            for one in self.components
+            for component in self.components
         ]
         return {
-            "components": several,
+            "components": components,
             "confidence": self.confidence,
             "scaled": self.scaled,
             "notes": list(self.notes),
@@ -636,18 +636,18 @@ class Components:
         return f"<div>{html_table(self._figures())}{html_facts(self._facts())}</div>"
 
     def _figures(self) -> list[Figures]:
-        several = self.components
-        ends = tuple(f"{one.low:.4g} to {one.high:.4g}" if one.bounded else "not known" for one in several)
-        turned = tuple(f"{one.angle:.2g}°" if one.bounded else "not known" for one in several)
+        components = self.components
+        ends = tuple(f"{axis.low:.4g} to {axis.high:.4g}" if axis.bounded else "not known" for axis in components)
+        turned = tuple(f"{axis.angle:.2g}°" if axis.bounded else "not known" for axis in components)
         columns = [
-            Figures("component", tuple(str(place + 1) for place in range(len(several))), right=True),
-            Figures("variance", tuple(f"{one.variance:.4g}" for one in several), right=True),
-            Figures("share", tuple(f"{one.share:.0%}" for one in several), right=True),
+            Figures("component", tuple(str(place + 1) for place in range(len(components))), right=True),
+            Figures("variance", tuple(f"{axis.variance:.4g}" for axis in components), right=True),
+            Figures("share", tuple(f"{axis.share:.0%}" for axis in components), right=True),
             Figures(f"{self.confidence * 100:g}% interval", ends, right=True),
             Figures("turned by at most", turned, right=True),
         ]
         for place, name in enumerate(self.names):
-            columns.append(Figures(name, tuple(f"{one.loadings[place]:.2f}" for one in several), right=True))
+            columns.append(Figures(name, tuple(f"{axis.loadings[place]:.2f}" for axis in components), right=True))
         return columns
 
     def _facts(self) -> list[tuple[str, str]]:
