@@ -110,8 +110,8 @@ MUTANTS: list[Mutant] = [
     *of(
         "stream.durable:_recovered",
         STREAMS,
-        ("(found.step, found.state) != (kept.step, hash_of(body))", "found.step != kept.step"),
-        ("(found.step, found.state) != (kept.step, hash_of(body))", "False"),
+        ("(progress.step, progress.state) != (kept.step, hash_of(body))", "progress.step != kept.step"),
+        ("(progress.step, progress.state) != (kept.step, hash_of(body))", "False"),
     ),
     *of("stream.durable:RunningStream._check", STREAMS, ("os.getpid() != self._process", "False")),
     *of("stream.stream_state:write_kept", STREAMS, ("secrets.token_hex(32)", "'0' * 64")),

@@ -25,7 +25,7 @@ MUTANTS: list[Mutant] = [
         ("name not in sent", "True"),
         ("self.sent + cost_of(oracle) > self.survey.stated", "False"),
     ),
-    *of("survey.questionnaire:read_survey", COLLECTED, ("json.loads(found.to_json()) == told", "True")),
+    *of("survey.questionnaire:read_survey", COLLECTED, ("json.loads(survey.to_json()) == data", "True")),
     *of("survey.questionnaire:Survey.__post_init__", COLLECTED, ("stated < min(costs)", "False")),
     *of(
         "survey.differences:_added",

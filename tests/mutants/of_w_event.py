@@ -51,7 +51,7 @@ MUTANTS: list[Mutant] = [
         "stream.w_event_kept:KeptWEventStream.verify",
         KEPT,
         ("sum(spent[-self._plan.promise.window:]) > self._plan.promise.epsilon", "False"),
-        ("step not in found", "False"),
+        ("step not in states", "False"),
     ),
     *of(
         "stream.w_event_kept:_last_state",

@@ -66,7 +66,7 @@ class Layout:
             if abs(end) / grid > _LARGEST_BOUND:
                 raise BadParameter(name, end, f"at most {_LARGEST_BOUND} grid steps from 0; a coarser grid has fewer")
         groups = None if self.groups is None else tuple(listed(self.groups, "groups", "a list of names", texts=True))
-        plain = groups is None or all(type(one) is str and one for one in groups)
+        plain = groups is None or all(type(group) is str and group for group in groups)
         if groups is not None and not (plain and 0 < len(set(groups)) == len(groups) <= _MOST_GROUPS):
             raise BadParameter("groups", self.groups, f"1 to {_MOST_GROUPS} different names")
         rows = None if self.rows is None else whole(self.rows, "rows_per_person", least=1, most=LONGEST)
@@ -138,13 +138,13 @@ class Bounding:
 
     def totals(self, arrivals: Iterable[Arrival]) -> list[int]:
         """Return the totals of one step, and count its rows."""
-        found = [0] * self._layout.width
+        totals = [0] * self._layout.width
         for row in arrivals:
             place = self._place(row.group)
             value = self._layout.on_grid(row.value)
             if place is not None and value is not None and self._takes(row.person):
-                found[place] += value
-        return [min(max(total, -LARGEST_TOTAL), LARGEST_TOTAL) for total in found]
+                totals[place] += value
+        return [min(max(total, -LARGEST_TOTAL), LARGEST_TOTAL) for total in totals]
 
     def _place(self, group: Any) -> int | None:
         if self._layout.groups is None:
@@ -199,12 +199,12 @@ def read_values(values: Any, layout: Layout) -> Integers | None:
     if layout.rows is not None or layout.grid != 1 or layout.groups is not None:
         return None
     try:
-        found = np.asarray(values)
+        array = np.asarray(values)
     except Exception:  # anything may be passed
         return None
-    if found.ndim != 1 or found.dtype.kind not in "iu" or not found.size:
+    if array.ndim != 1 or array.dtype.kind not in "iu" or not array.size:
         return None
-    return np.asarray(np.clip(found, -LARGEST_TOTAL, LARGEST_TOTAL), dtype=np.int64)[:, None]
+    return np.asarray(np.clip(array, -LARGEST_TOTAL, LARGEST_TOTAL), dtype=np.int64)[:, None]
 
 
 def _total(value: Any) -> int:
@@ -274,8 +274,8 @@ def given_clock(clock: Any) -> StepClock | None:
     """Return a clock that was passed, or raise where it is none."""
     if clock is not None and not is_a(clock, StepClock):
         raise BadParameter("clock", type(clock).__name__, "a StepClock(start, every), or left out")
-    found: StepClock | None = clock
-    return found
+    timed: StepClock | None = clock
+    return timed
 
 
 FOLLOWS = "this stream follows a clock: pass a moment within each step, with step_at(moment)"

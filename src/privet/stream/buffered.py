@@ -89,7 +89,7 @@ class BufferedSums(RunningSums[BufferedState]):
         if not factors and not weights:
             factors, weights = chosen_buffers(self.horizon)
         for name, given, most in (("factors", factors, FACTOR_BITS), ("weights", weights, WEIGHT_BITS + 2)):
-            if not all(type(one) is int and 0 < one < 2**most for one in given):
+            if not all(type(number) is int and 0 < number < 2**most for number in given):
                 raise BadParameter(name, given, f"whole numbers above 0 and below 2**{most}")
         if len(factors) != len(weights):
             raise BadParameter("factors", factors, "as many as weights")
@@ -116,18 +116,18 @@ class BufferedSums(RunningSums[BufferedState]):
             ),
             Fraction(0),
         )
-        found: Fraction = Fraction(1, 2) + lost / 2**GUARD_BITS
-        return found
+        bound: Fraction = Fraction(1, 2) + lost / 2**GUARD_BITS
+        return bound
 
     @cached_property
     def column_squared(self) -> Fraction:
         """At least the sum of the squares of C's first column, which is the largest."""
         total = Fraction(1)
-        for one, f in zip(self.weights, self.factors, strict=True):
+        for weight, f in zip(self.weights, self.factors, strict=True):
             for other, g in zip(self.weights, self.factors, strict=True):
                 ratio = Fraction(f * g, 2 ** (2 * FACTOR_BITS))
                 terms = ratio * (1 - power_down(ratio, self.horizon - 1)) / (1 - ratio)
-                total += Fraction(one * other, 2 ** (2 * WEIGHT_BITS)) * terms
+                total += Fraction(weight * other, 2 ** (2 * WEIGHT_BITS)) * terms
         return total
 
     @property
@@ -138,9 +138,9 @@ class BufferedSums(RunningSums[BufferedState]):
 
     @cached_property
     def _variance(self) -> Fraction:
-        found = self.sensitivity**2 / (2 * read_rho(self.spend, "buffers"))
+        variance = self.sensitivity**2 / (2 * read_rho(self.spend, "buffers"))
         # rounded up: a short fraction is drawn faster
-        return Fraction(math.ceil(found * 2**20), 2**20)
+        return Fraction(math.ceil(variance * 2**20), 2**20)
 
     def begin(self) -> BufferedState:
         """Return the state before the first step."""
@@ -168,7 +168,7 @@ class BufferedSums(RunningSums[BufferedState]):
         noisy = np.empty(given.shape)
         unit = 2.0**-self.shift
         for index, (row, added) in enumerate(zip(measured, fresh, strict=True)):
-            noisy[index] = [(value + one) * unit for value, one in zip(row, added, strict=True)]
+            noisy[index] = [(value + number) * unit for value, number in zip(row, added, strict=True)]
         return self._estimated(state, noisy, buffers)
 
     def measure(
@@ -181,15 +181,15 @@ class BufferedSums(RunningSums[BufferedState]):
         columns = []
         for place in range(self.width):
             kept = [row[place] for row in buffers]
-            found = []
+            column = []
             for value in values[:, place].tolist():
                 fine, total = value << GUARD_BITS, value << (GUARD_BITS + WEIGHT_BITS)
                 for index, (factor, weight) in enumerate(pairs):
                     decayed = (factor * kept[index]) >> FACTOR_BITS
                     total += weight * decayed
                     kept[index] = decayed + fine
-                found.append((total + half) >> low)
-            measured[:, place] = found
+                column.append((total + half) >> low)
+            measured[:, place] = column
             columns.append(kept)
         return measured.tolist(), tuple(zip(*columns, strict=True))
 
@@ -203,9 +203,9 @@ class BufferedSums(RunningSums[BufferedState]):
         released = np.empty(noisy.shape)
         for index, row in enumerate(noisy):
             kept *= rates[:, None]
-            found = row - weights @ kept
-            kept += found
-            totals = totals + found
+            estimate = row - weights @ kept
+            kept += estimate
+            totals = totals + estimate
             released[index] = totals
         return BufferedState(state.step + len(noisy), buffers, kept, totals), released
 
@@ -232,7 +232,7 @@ class BufferedSums(RunningSums[BufferedState]):
         """Return a state as plain data."""
         return {
             "step": state.step,
-            "buffers": [[str(one) for one in row] for row in state.buffers],
+            "buffers": [[str(number) for number in row] for row in state.buffers],
             "estimates": state.estimates.tolist(),
             "totals": state.totals.tolist(),
         }
@@ -298,8 +298,8 @@ def chosen_buffers(horizon: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
             return 1e3
         pairs = np.log(np.outer(rates, rates))
         terms = np.exp(pairs) * np.expm1((horizon - 1) * pairs) / np.expm1(pairs)
-        found = errors_squared(modes_of(rates, weights), horizon)
-        return float(np.log1p(weights @ terms @ weights) + np.log(found)) if found > 0 else 1e3
+        squared = errors_squared(modes_of(rates, weights), horizon)
+        return float(np.log1p(weights @ terms @ weights) + np.log(squared)) if squared > 0 else 1e3
 
     start = _start(horizon, count)
     with np.errstate(all="ignore"):
@@ -310,7 +310,7 @@ def chosen_buffers(horizon: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     weights = np.clip(np.rint(np.exp(logs[count:]) * 2**WEIGHT_BITS), 1, 2 ** (WEIGHT_BITS + 1))
     if not np.isfinite(factors).all() or not np.isfinite(weights).all():
         raise InvariantError("no buffers were found for a horizon")
-    return tuple(int(one) for one in factors), tuple(int(one) for one in weights)
+    return tuple(int(factor) for factor in factors), tuple(int(weight) for weight in weights)
 
 
 def _start(horizon: int, count: int) -> Floats:

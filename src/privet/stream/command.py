@@ -45,37 +45,37 @@ _LENGTH = re.compile(r"([1-9][0-9]{0,8})([smhd])")
 
 def given_number(text: str) -> Fraction:
     """Return a number."""
-    found = written_ratio(str(text))
-    if found is None:
+    number = written_ratio(str(text))
+    if number is None:
         raise click.BadParameter(f"{text!r} is not a number such as 0.5, 1e-6 or 1/3")
-    return found
+    return number
 
 
 def whole_number(text: str) -> int:
     """Return a whole number."""
-    found = written_whole(str(text))
-    if found is None:
+    number = written_whole(str(text))
+    if number is None:
         raise click.BadParameter(f"{text!r} is not a whole number such as 3")
-    return found
+    return number
 
 
 def given_moment(text: str) -> datetime.datetime:
     """Return a time with its zone."""
     try:
-        found = datetime.datetime.fromisoformat(str(text))
+        moment = datetime.datetime.fromisoformat(str(text))
     except ValueError:
-        found = None
-    if found is None or found.tzinfo is None:
+        moment = None
+    if moment is None or moment.tzinfo is None:
         raise click.BadParameter(f"{text!r} is not a time with its zone, such as 2026-12-31T23:59:59Z")
-    return found
+    return moment
 
 
 def given_length(text: str) -> datetime.timedelta:
     """Return a length of time."""
-    found = _LENGTH.fullmatch(str(text))
-    if found is None:
+    match = _LENGTH.fullmatch(str(text))
+    if match is None:
         raise click.BadParameter(f"{text!r} is not a length such as 30s, 15m, 1h or 7d")
-    return datetime.timedelta(seconds=int(found[1]) * _UNITS[found[2]])
+    return datetime.timedelta(seconds=int(match[1]) * _UNITS[match[2]])
 
 
 def on_ledger(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -194,13 +194,13 @@ def open_command(
         ledger_of(config, ledger_path) as ledger,
         open_stream(folder, ledger, groups=groups or None, clock=clock, **options) as stream,
     ):
-        told = stream.describe()
+        info = stream.describe()
     if as_json:
-        click.echo(json.dumps(told, indent=2))
+        click.echo(json.dumps(info, indent=2))
         return
     click.echo(
-        f"Charged as entry {told['entry']}: {told['sums']['horizon']} steps, by {told['sums']['method']}. At the last "
-        f"one the standard error is {told['standard_error_at_horizon']:.3g}."
+        f"Charged as entry {info['entry']}: {info['sums']['horizon']} steps, by {info['sums']['method']}. At the last "
+        f"one the standard error is {info['standard_error_at_horizon']:.3g}."
     )
 
 
@@ -317,19 +317,19 @@ def _value(values: tuple[str, ...], stream: RunningStream) -> int | dict[str, in
 
 
 def _print(step: int, answer: StreamAnswer, as_json: bool) -> None:
-    found = answer if isinstance(answer, dict) else {"": answer}
+    answers = answer if isinstance(answer, dict) else {"": answer}
     if as_json:
-        told = {name: vars(one) for name, one in found.items()}
+        facts = {name: vars(value) for name, value in answers.items()}
         click.echo(
-            json.dumps({"step": step, "groups": told} if isinstance(answer, dict) else {"step": step, **told[""]})
+            json.dumps({"step": step, "groups": facts} if isinstance(answer, dict) else {"step": step, **facts[""]})
         )
         return
-    for name, one in found.items():
-        click.echo(f"step {step}{f', {name}' if name else ''}: {_words(one)}")
+    for name, estimate in answers.items():
+        click.echo(f"step {step}{f', {name}' if name else ''}: {_words(estimate)}")
 
 
-def _words(one: Estimate) -> str:
-    return f"{in_full(one.value)} [{in_full(one.low)}, {in_full(one.high)}] ({one.confidence:.0%}: {one.covers})"
+def _words(est: Estimate) -> str:
+    return f"{in_full(est.value)} [{in_full(est.low)}, {in_full(est.high)}] ({est.confidence:.0%}: {est.covers})"
 
 
 @command.group("w-event")
@@ -380,8 +380,8 @@ def open_windows(
             raise LedgerError(f"there is a stream in the account {account!r} already; a new stream has its own")
         stream = open_w_event(kept, account, cells=list(cells) or 1, every=moves_every, clock=clock, **options)
     if as_json:
-        told = {"account": account, "cells": list(stream.plan.cells), "algorithm": stream.plan.algorithm}
-        click.echo(json.dumps({**told, "promise": stream.plan.promise.describe()}))
+        facts = {"account": account, "cells": list(stream.plan.cells), "algorithm": stream.plan.algorithm}
+        click.echo(json.dumps({**facts, "promise": stream.plan.promise.describe()}))
         return
     click.echo(stream.plan.explain())
 

@@ -127,10 +127,10 @@ class RunningStream:
     def describe(self) -> dict[str, Any]:
         """Return what the stream is and how far it has come, as plain data."""
         plan = self._kept.plan
-        told = plan.to_dict()
-        del told["identity"]
+        facts = plan.to_dict()
+        del facts["identity"]
         error = plan.sums.deviation(plan.sums.horizon) * float_near(plan.layout.grid)
-        return {**told, "steps": self.steps, "entry": self._receipt.entry, "standard_error_at_horizon": error}
+        return {**facts, "steps": self.steps, "entry": self._receipt.entry, "standard_error_at_horizon": error}
 
     # Steps
 
@@ -282,9 +282,9 @@ class RunningStream:
         """Raise `LedgerError` unless all that was released is as it was, and the state is the latest by the ledger."""
         with self._lock:
             self._check()
-            found = _stepping(self._ledger).progress(self._receipt)
+            progress = _stepping(self._ledger).progress(self._receipt)
             body = self._files.read(STATE)
-            if found is None or body is None or (found.step, found.state) != (self.steps, hash_of(body)):
+            if progress is None or body is None or (progress.step, progress.state) != (self.steps, hash_of(body)):
                 raise LedgerError("the stream's state is not the latest by the ledger: it was changed, or put back")
             kept, chain = read_kept(body), bytes.fromhex(BEGINNING)
             for start in range(1, kept.step + 1, CHUNK):
@@ -323,10 +323,10 @@ class RunningStream:
         if not self._unsure:
             return
         book, before = _stepping(self._ledger), self.steps
-        found, body = book.progress(self._receipt), self._files.read(STATE)
-        if found is None or body is None:
+        progress, body = book.progress(self._receipt), self._files.read(STATE)
+        if progress is None or body is None:
             raise LedgerError("a file of the stream is gone; put back the latest copy of its folder")
-        body = _recovered(self._files, book, self._receipt, body, found)
+        body = _recovered(self._files, book, self._receipt, body, progress)
         self._kept, self._hash = read_kept(body), hash_of(body)
         self._files.write_released(self._kept.batch_start, self._kept.batch)
         if self._people is not None:
@@ -370,9 +370,9 @@ class RunningStream:
             self._fits(len(chunk), self.horizon - self.steps)
             bounding = self._bounding()
             if values is None:
-                vectors = [bounding.totals(read_arrivals(one)) for one in chunk]
+                vectors = [bounding.totals(read_arrivals(step)) for step in chunk]
             else:
-                vectors = [read_value(one, layout) for one in chunk]
+                vectors = [read_value(step, layout) for step in chunk]
             yield np.array(vectors, dtype=np.int64), bounding
 
     def _fits(self, count: int, left: int) -> None:
@@ -428,8 +428,8 @@ class RunningStream:
     def _leave_to_others(self, book: KeepsSecrets) -> None:
         """Remove the next state where another copy of the stream closed its step, from the same noise."""
         with suppress(LedgerError):
-            found = book.progress(self._receipt)
-            if found is not None and found.step > self.steps and found.state != hash_of(self._files.read(NEXT) or b""):
+            last = book.progress(self._receipt)
+            if last is not None and last.step > self.steps and last.state != hash_of(self._files.read(NEXT) or b""):
                 self._files.drop_next()
 
     def _count(self, bounding: Bounding) -> tuple[str, int]:
@@ -454,7 +454,7 @@ class RunningStream:
         width = self._half_width(step, tail)
         error = self.sums.deviation(step) * float_near(self._kept.plan.layout.grid)
         least = 0.0 if self._kept.plan.layout.low >= 0 else -math.inf
-        found = [
+        estimates = [
             Estimate(
                 value=value,
                 low=max(least, value - width),
@@ -465,7 +465,7 @@ class RunningStream:
             )
             for value in values.tolist()
         ]
-        return found[0] if self.groups is None else dict(zip(self.groups, found, strict=True))
+        return estimates[0] if self.groups is None else dict(zip(self.groups, estimates, strict=True))
 
 
 # Opening a stream, and coming back to it
@@ -583,12 +583,12 @@ def resume_stream(path: str | os.PathLike[str], ledger: Ledger) -> RunningStream
         if receipt is None:  # it died between the charge and its receipt: the same charge is found again
             receipt = _charge(ledger, kept.plan)
             files.write_receipt(_write_receipt(receipt))
-        found = book.progress(receipt)
-        if found is None and kept.step == 0:
-            found = book.begin_steps(receipt, state=hash_of(body))
-        if found is None:
+        progress = book.progress(receipt)
+        if progress is None and kept.step == 0:
+            progress = book.begin_steps(receipt, state=hash_of(body))
+        if progress is None:
             raise LedgerError("the ledger does not know this stream: it is another ledger, or an old copy of it")
-        body = _recovered(files, book, receipt, body, found)
+        body = _recovered(files, book, receipt, body, progress)
         kept = read_kept(body)
         files.write_released(kept.batch_start, kept.batch)
         return RunningStream(files, ledger, receipt, kept, hash_of(body))
@@ -617,8 +617,8 @@ def _nobody(person: bytes) -> int:
 
 
 def _charge(ledger: Ledger, plan: StreamPlan) -> Receipt:
-    told = plan.to_dict()
-    digest = hashlib.sha256(json.dumps(["privet stream", told], sort_keys=True).encode()).hexdigest()
+    described = plan.to_dict()
+    digest = hashlib.sha256(json.dumps(["privet stream", described], sort_keys=True).encode()).hexdigest()
     spend, layout = plan.sums.spend, plan.layout
     cost = {spend.measure: float(spend.amount)}
     level = "one row" if layout.rows is None else f"one person, {layout.rows} rows at most"
@@ -631,12 +631,12 @@ def _charge(ledger: Ledger, plan: StreamPlan) -> Receipt:
         "neighbors": plan.sums.neighbors,
         "releases": [{"sum": text}],
         "cost": cost,
-        "stream": {name: value for name, value in told.items() if name != "identity"},
+        "stream": {name: value for name, value in described.items() if name != "identity"},
     }
     return ledger.charge(plan.event, digest, account=plan.account, text=text, facts=facts)
 
 
-def _recovered(files: StreamFiles, book: KeepsSecrets, receipt: Receipt, body: bytes, found: StepProgress) -> bytes:
+def _recovered(files: StreamFiles, book: KeepsSecrets, receipt: Receipt, body: bytes, progress: StepProgress) -> bytes:
     """Return the latest state by the ledger, after finishing what a process that died had made durable.
 
     A next state is closed where the ledger has it open from this very state, and adopted where the ledger has closed
@@ -645,24 +645,24 @@ def _recovered(files: StreamFiles, book: KeepsSecrets, receipt: Receipt, body: b
     """
     files.finish_next()
     kept, following = read_kept(body), files.read(NEXT)
-    if following is not None and (found.state == hash_of(following) and found.opened is None):
+    if following is not None and (progress.state == hash_of(following) and progress.opened is None):
         files.adopt_next()
         return following
-    if (found.step, found.state) != (kept.step, hash_of(body)):
-        if kept.step < found.step:
+    if (progress.step, progress.state) != (kept.step, hash_of(body)):
+        if kept.step < progress.step:
             files.drop_next()
-        raise _differs(kept.step, found)
-    if following is not None and found.opening is not None:
+        raise _differs(kept.step, progress)
+    if following is not None and progress.opening is not None:
         later = _readable(following)
         if later is not None and (later.before, later.opening, later.step) == (
-            found.state,
-            found.opening,
-            found.opened,
+            progress.state,
+            progress.opening,
+            progress.opened,
         ):
-            ahead = read_ahead(kept_noise(book.kept_text(receipt), found.about or ""))
+            ahead = read_ahead(kept_noise(book.kept_text(receipt), progress.about or ""))
             used = later.plan.sums.noise_rows(kept.step, later.step - kept.step) * later.plan.layout.width
             left = _left(ahead.after(later.step, used))
-            book.close_steps(receipt, opening=found.opening, state=hash_of(following), kept=left)
+            book.close_steps(receipt, opening=progress.opening, state=hash_of(following), kept=left)
             files.adopt_next()
             return following
     files.drop_next()
@@ -676,14 +676,14 @@ def _readable(body: bytes) -> StreamState | None:
         return None
 
 
-def _differs(step: int, found: StepProgress) -> LedgerError:
-    if step < found.step:
+def _differs(step: int, last: StepProgress) -> LedgerError:
+    if step < last.step:
         return LedgerError(
-            f"the stream's folder is at step {step}, and the ledger has closed step {found.step}: an old copy was put "
+            f"the stream's folder is at step {step}, and the ledger has closed step {last.step}: an old copy was put "
             "back, or another copy went on. It is refused, since its next step was shown before; put back the latest"
         )
     return LedgerError(
-        f"the stream's state is not the one after step {found.step} that the ledger knows: it was changed, or it is a "
+        f"the stream's state is not the one after step {last.step} that the ledger knows: it was changed, or it is a "
         "fork or another stream's; put back the latest copy of its folder, and of the ledger"
     )
 
@@ -697,12 +697,12 @@ def _read_receipt(body: bytes | None, plan: StreamPlan) -> Receipt | None:
         return None
     try:
         data = json.loads(body)
-        found = Receipt(data["entry"], data["digest"], data["account"])
+        receipt = Receipt(data["entry"], data["digest"], data["account"])
     except (ValueError, KeyError, TypeError, RequestError):
         raise_alone(LedgerError("the stream's receipt is damaged; put back the latest copy of its folder"))
-    if found.account != plan.account:
+    if receipt.account != plan.account:
         raise LedgerError("the stream's receipt is that of another account: the folder was changed")
-    return found
+    return receipt
 
 
 def _records(released: Floats) -> bytes:

@@ -72,8 +72,8 @@ class PeopleFile:
     def rows_of(self, person: bytes) -> int:
         """Return how many rows of a person were kept."""
         with _people_errors():
-            found = self._connection.execute("SELECT rows FROM people WHERE person = ?", (person,)).fetchone()
-        return 0 if found is None else int(found[0])
+            row = self._connection.execute("SELECT rows FROM people WHERE person = ?", (person,)).fetchone()
+        return 0 if row is None else int(row[0])
 
     def settle(self, mark: str) -> None:
         """Take back a batch that was written after the one with a mark, and never closed; refuse any other table."""
@@ -201,9 +201,9 @@ class StreamFiles:
         """Remove a stream that was never charged."""
         self.unlock()
         for name in (STATE, NEXT, RELEASED, RECEIPT, LOCK, PEOPLE):
-            for one in (name, f".{name}", f"{name}-journal"):
+            for file in (name, f".{name}", f"{name}-journal"):
                 with suppress(OSError):
-                    os.unlink(self.folder / one)
+                    os.unlink(self.folder / file)
         with suppress(OSError):
             os.rmdir(self.folder)
 
@@ -247,14 +247,14 @@ class StreamFiles:
                 raise LedgerError(f"others may read or change the stream's {str(path)!r}; run: {change} {path}")
 
     def _modes(self) -> list[tuple[Path, int]]:
-        found = []
+        modes = []
         for name in (STATE, NEXT, RELEASED, RECEIPT, PEOPLE, f"{PEOPLE}-journal"):
             with suppress(FileNotFoundError):
                 mode = os.lstat(self.folder / name).st_mode
                 if not stat.S_ISREG(mode):
                     raise LedgerError(f"{str(self.folder / name)!r} is not a plain file")
-                found.append((self.folder / name, mode))
-        return found
+                modes.append((self.folder / name, mode))
+        return modes
 
     def read(self, name: str) -> bytes | None:
         """Return what a file holds; None where there is none."""
@@ -315,12 +315,12 @@ class StreamFiles:
         with _disk_errors():
             opened = os.open(self.folder / RELEASED, os.O_RDONLY | _PLAIN)
             try:
-                found = os.pread(opened, size, start)
+                body = os.pread(opened, size, start)
             finally:
                 os.close(opened)
-        if len(found) != size:
+        if len(body) != size:
             raise _cut()
-        return found
+        return body
 
     def _write(self, name: str, body: bytes) -> None:
         """Write a whole file under another name first, and then under its own."""

@@ -56,9 +56,9 @@ class NoiseAhead:
 
 def whole_numbers(numbers: list[int]) -> Any:
     """Return Python integers as an array that keeps them exact, however large."""
-    found = np.empty(len(numbers), dtype=object)
-    found[:] = numbers
-    return found
+    array = np.empty(len(numbers), dtype=object)
+    array[:] = numbers
+    return array
 
 
 def read_ahead(text: str) -> NoiseAhead:
@@ -69,7 +69,7 @@ def read_ahead(text: str) -> NoiseAhead:
         if isinstance(packed, str):
             numbers: Any = np.frombuffer(base64.b64decode(packed, validate=True), dtype="<i8").astype(np.int64)
         else:
-            numbers = whole_numbers([int(one) for one in packed])
+            numbers = whole_numbers([int(number) for number in packed])
         return NoiseAhead(str(data["salt"]), int(data["step"]), numbers)
     except (ValueError, KeyError, TypeError, RecursionError):
         pass

@@ -116,9 +116,9 @@ class RootSums(RunningSums[RootState]):
         for index, value in enumerate(given):
             left = len(pending)
             pending += column[:left] * value
-            found = (pending[0] - explained[0]) / rates[0]
-            explained += rates[:left] * found
-            totals = totals + found
+            estimate = (pending[0] - explained[0]) / rates[0]
+            explained += rates[:left] * estimate
+            totals = totals + estimate
             released[index] = totals
             pending, explained = pending[1:], explained[1:]
         return RootState(state.step + len(given), pending, explained, totals), released

@@ -201,10 +201,10 @@ def read_kept(body: bytes) -> StreamState:
 
 
 def _batch(text: str, plan: StreamPlan) -> bytes:
-    found = base64.b64decode(text, validate=True)
-    if len(found) % (plan.layout.width * RECORD):
+    batch = base64.b64decode(text, validate=True)
+    if len(batch) % (plan.layout.width * RECORD):
         raise ValueError
-    return found
+    return batch
 
 
 def read_plan(data: Any) -> StreamPlan:

@@ -119,10 +119,10 @@ class RunningSums(ABC, Generic[State]):
         needed = self.noise_rows(self.step_of(state), len(values))
         if drawn is None:
             return self.draw(needed) if needed else np.zeros((0, self.width), dtype=np.int64)
-        found = np.asarray(drawn)
-        if found.shape != (needed, self.width):
+        numbers = np.asarray(drawn)
+        if numbers.shape != (needed, self.width):
             raise BadParameter("drawn", type(drawn).__name__, f"{needed} rows of {self.width} numbers, from draw")
-        return found
+        return numbers
 
     @abstractmethod
     def step_of(self, state: State) -> int:

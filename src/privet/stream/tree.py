@@ -171,12 +171,12 @@ class TreeSums(RunningSums[TreeState]):
 
     def _fill(self, nodes: Integers, full: Floats, count: int) -> None:
         """Estimate the nodes of the lowest levels, which are full now; the highest of them replaces those below."""
-        found: Any = nodes[0].astype(np.float64)
+        estimate: Any = nodes[0].astype(np.float64)
         for level in range(1, count):
             own = self._shares[level]
-            found = own * nodes[level] + (1 - own) * (full[level - 1] + found)
+            estimate = own * nodes[level] + (1 - own) * (full[level - 1] + estimate)
         full[: count - 1] = 0.0
-        full[count - 1] = found
+        full[count - 1] = estimate
 
     def _deviation(self, step: int) -> float:
         """Return the standard deviation of each sum after a step."""

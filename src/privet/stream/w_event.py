@@ -204,9 +204,9 @@ class WEventRelease:
         """
         if not self.measured:
             endless = (math.inf,) * len(self.values)
-            return tuple(-one for one in endless), endless
+            return tuple(-end for end in endless), endless
         low, high = noise_of(self.plan, self.parts).interval(list(self.values), confidence)
-        return tuple(max(0.0, float(one)) for one in low), tuple(max(0.0, float(one)) for one in high)
+        return tuple(max(0.0, float(end)) for end in low), tuple(max(0.0, float(end)) for end in high)
 
     def distance(self, confidence: Number = 0.95) -> float | None:
         """Return how far the counts of this very step are from `values`, as the sum over the cells, at most.
@@ -245,7 +245,7 @@ def draw_noise(plan: WEventPlan, state: WEventState) -> list[int]:
     offered = OFFERS[plan.algorithm](plan, state)
     drawn = [int(plan.comparison.release(0))] if plan.compares else []
     if offered:
-        drawn += [int(one) for one in noise_of(plan, offered).release([0] * len(plan.cells))]
+        drawn += [int(number) for number in noise_of(plan, offered).release([0] * len(plan.cells))]
     return drawn
 
 
@@ -407,7 +407,7 @@ class WEventStream:
 
     def extend(self, steps: Iterable[Any]) -> tuple[WEventRelease, ...]:
         """Return the releases of several steps, from the counts of each; nothing is drawn unless all can be read."""
-        return self._advance([read_counts(self._plan, one, "steps") for one in _each(steps)])
+        return self._advance([read_counts(self._plan, counts, "steps") for counts in _each(steps)])
 
     def _advance(self, steps: Sequence[Sequence[int]]) -> tuple[WEventRelease, ...]:
         releases = []
@@ -432,7 +432,7 @@ def read_counts(plan: WEventPlan, counts: Any, parameter: str = "counts") -> lis
 
 
 def _held(counts: Iterable[int]) -> list[int]:
-    return [min(max(int(one), 0), MOST_COUNT) for one in counts]
+    return [min(max(int(count), 0), MOST_COUNT) for count in counts]
 
 
 def count_rows(plan: WEventPlan, rows: Iterable[tuple[str | int, str | int]]) -> list[int]:
@@ -475,7 +475,7 @@ def _each(items: Any, parameter: str = "steps", allowed: str = f"a list with {_C
 def _read_cells(cells: Any) -> tuple[str, ...]:
     if not isinstance(cells, (str, list, tuple)):
         count = whole(cells, "cells", least=1, most=_MOST_CELLS)
-        return tuple(f"cell {one}" for one in range(count)) if count > 1 else ("count",)
+        return tuple(f"cell {place}" for place in range(count)) if count > 1 else ("count",)
     allowed = "names of cells, each another, or how many there are"
     names = listed(cells, "cells", allowed, most=_MOST_CELLS)
     for name in names:

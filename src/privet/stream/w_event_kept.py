@@ -97,14 +97,14 @@ class KeptWEventStream(WEventStream):
             raise RequestError(NO_CLOCK)
         if (counts is None) == (rows is None):
             raise RequestError("a step takes its counts, or its rows: pass counts or rows=")
-        found = read_counts(self._plan, counts) if rows is None else count_rows(self._plan, rows)
+        histogram = read_counts(self._plan, counts) if rows is None else count_rows(self._plan, rows)
         empty = self._clock.empty_before(moment, self._state.step)
         if empty > _MOST_EMPTY:
             raise RequestError(
                 f"the moment is {empty:,} empty steps ahead, and at most {_MOST_EMPTY:,} are released at once: pass an "
                 "earlier moment first, or open a stream whose steps are longer"
             )
-        return self._ticked([*([0] * len(self._plan.cells) for _ in range(empty)), found])[-1]
+        return self._ticked([*([0] * len(self._plan.cells) for _ in range(empty)), histogram])[-1]
 
     def release(self, at: int | None = None) -> WEventRelease:
         """Return what a step released, at no cost; the last one if left out."""
@@ -114,8 +114,8 @@ class KeptWEventStream(WEventStream):
         step = last if at is None else at
         if type(step) is not int or not 1 <= step <= last:
             raise BadParameter("at", at, f"a step that was released, from 1 to {last}")
-        found = _closed_states(self._ledger, self._plan, self._receipt, max(step - 1, 1), step)
-        return released_again(self._plan, found.get(step - 1, first_state(self._plan)), found[step])
+        states = _closed_states(self._ledger, self._plan, self._receipt, max(step - 1, 1), step)
+        return released_again(self._plan, states.get(step - 1, first_state(self._plan)), states[step])
 
     def verify(self) -> None:
         """Raise `LedgerError` unless the ledger is intact and no window of steps has spent more than was promised."""
@@ -123,13 +123,13 @@ class KeptWEventStream(WEventStream):
         state = _last_state(self._ledger, self._plan, self._receipt)
         if state.step != self._state.step:
             raise LedgerError("the stream went on in another process; open it again")
-        found = _closed_states(self._ledger, self._plan, self._receipt, 1, state.step)
+        states = _closed_states(self._ledger, self._plan, self._receipt, 1, state.step)
         before, spent = first_state(self._plan), list[Fraction]()
         for step in range(1, state.step + 1):
-            if step not in found:
+            if step not in states:
                 raise LedgerError(f"the ledger has no entry with step {step} of the stream: the file was changed")
-            spent.append(released_again(self._plan, before, found[step]).epsilon)
-            before = found[step]
+            spent.append(released_again(self._plan, before, states[step]).epsilon)
+            before = states[step]
             if sum(spent[-self._plan.promise.window :]) > self._plan.promise.epsilon:
                 raise LedgerError(f"the steps up to step {step} have spent more than the stream promised")
 
@@ -208,10 +208,10 @@ def open_w_event(
         raise BadParameter("ledger", type(ledger).__name__, _LEDGER)
     given_name(account, "account")
     if epsilon is None and window is None:
-        found = ledger.promises()
-        if account not in found:
-            raise UnknownName("account", account, tuple(found), advice="pass epsilon= and window= to open it")
-        promise, receipt, facts = found[account]
+        promises = ledger.promises()
+        if account not in promises:
+            raise UnknownName("account", account, tuple(promises), advice="pass epsilon= and window= to open it")
+        promise, receipt, facts = promises[account]
         return KeptWEventStream(ledger, *_read_plan(promise, facts, receipt))
     if epsilon is None or window is None:
         raise RequestError("a new stream needs epsilon= and window=; to go on with one that is there, leave out both")
@@ -295,13 +295,13 @@ def _closed_states(
     ledger: StreamLedger, plan: WEventPlan, receipt: Receipt, first: int, last: int
 ) -> dict[int, WEventState]:
     """Return the states after some steps as their entries tell them, read from the last entry back."""
-    found, end = dict[int, WEventState](), int(ledger.head().partition(":")[0])
-    while end > receipt.entry and first not in found:
+    closed, end = dict[int, WEventState](), int(ledger.head().partition(":")[0])
+    while end > receipt.entry and first not in closed:
         begin = max(receipt.entry, end - _PAGE)
         for entry in ledger.entries(after=begin, limit=end - begin):
             record = entry.record
             if isinstance(record, Stepped) and (record.charge, record.phase) == (receipt.entry, "close"):
-                states = (_read_state(plan, one) for one in cast(tuple[Any, ...], record.released))
-                found |= {state.step: state for state in states if first <= state.step <= last}
+                states = (_read_state(plan, data) for data in cast(tuple[Any, ...], record.released))
+                closed |= {state.step: state for state in states if first <= state.step <= last}
         end = begin
-    return found
+    return closed

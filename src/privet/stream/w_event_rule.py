@@ -74,10 +74,10 @@ def choose(
     # in units of the scale; beyond a trillion of them only uniform noise is any good
     moves = float_near(min(nonnegative(change, "change") / scale, Fraction(10**12)))
     unit = min(max(float_near(scale), 1e-280), 1e280)
-    errors = {one: unit * error for one, error in predicted_errors(1.0, window, cells, moves, apart).items()}
+    errors = {name: unit * error for name, error in predicted_errors(1.0, window, cells, moves, apart).items()}
     if named != "auto":
         return WEventChoice(cast(Algorithm, named), "chosen by name", errors)
-    best = min(ALGORITHMS, key=lambda one: errors[one])
+    best = min(ALGORITHMS, key=lambda name: errors[name])
     return WEventChoice(best, f"the least predicted error, {errors[best]:.3g} for each count", errors)
 
 

@@ -232,19 +232,19 @@ def compare(
     """
     from scipy.stats import fisher_exact
 
-    one, other = (
+    first, other = (
         instance(each, ResponseCounts, name, "counts") for each, name in ((before, "before"), (after, "after"))
     )
-    if (one.oracle.p, one.oracle.q) != (other.oracle.p, other.oracle.q):
+    if (first.oracle.p, first.oracle.q) != (other.oracle.p, other.oracle.q):
         raise RequestError("the two surveys randomise with different odds, so their reports cannot be compared")
     level, whose = open_probability(confidence, "confidence"), choice(covers, "covers", COVERS)
-    counts = [each.count(answer) for each in (one, other)]
-    rows = [each.estimate(level, covers=covers)[answer] for each in (one, other)]
-    low, high = _added(one.oracle, (counts[0], one.reports), (counts[1], other.reports), level, whose)
-    table = np.array([[count, each.reports - count] for count, each in zip(counts, (one, other), strict=True)])
+    counts = [each.count(answer) for each in (first, other)]
+    rows = [each.estimate(level, covers=covers)[answer] for each in (first, other)]
+    low, high = _added(first.oracle, (counts[0], first.reports), (counts[1], other.reports), level, whose)
+    table = np.array([[count, each.reports - count] for count, each in zip(counts, (first, other), strict=True)])
     return Difference(
         answer, rows[0], rows[1], rows[1][0] - rows[0][0], low, high, float(fisher_exact(table).pvalue), float(level),
-        whose, (one.reports, other.reports), False, max(one.oracle.epsilon, other.oracle.epsilon),
+        whose, (first.reports, other.reports), False, max(first.oracle.epsilon, other.oracle.epsilon),
     )  # fmt: skip
 
 
@@ -275,7 +275,7 @@ def compare_paired(
     instance(pairs, PairedCounts, "pairs", "reports of the same people on two questions")
     labels = pairs.oracle.labels
     chosen = labels[-1] if answer is None else answer
-    if not any(type(chosen) is type(one) and chosen == one for one in labels):
+    if not any(type(chosen) is type(label) and chosen == label for label in labels):
         raise BadParameter("answer", answer, "an answer of the question")
     level, whose = open_probability(confidence, "confidence"), choice(covers, "covers", COVERS)
     rows = [_row(pairs.oracle, pairs.both + alone, pairs.n, level, whose) for alone in (pairs.first, pairs.second)]
@@ -324,7 +324,7 @@ def sample_size(
     width, level = positive(half_width, "half_width"), open_probability(confidence, "confidence")
     whose = choice(covers, "covers", COVERS)
     candidates = [Fraction(k, 1000) for k in range(1001)] if share is None else [probability(share, "share")]
-    spread = max(_spread(oracle, one, whose) for one in candidates)
+    spread = max(_spread(oracle, candidate, whose) for candidate in candidates)
     z = float(ndtri(0.5 + float(level) / 2))
     return max(1, math.ceil(z * z * spread / float(width * width)))
 

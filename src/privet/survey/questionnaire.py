@@ -59,10 +59,10 @@ class SurveyQuestion:
             raise BadParameter("name", self.name, "a name of small letters, digits and hyphens, such as before")
         plain_text(self.text, "text", "a question", least=1, most=2000)
         listed(self.answers, "answers", "two or more different texts")
-        told = tuple(plain_text(one, "answers", "texts", least=1, most=200) for one in self.answers)
-        if not 2 <= len(told) <= _MOST_ANSWERS or len(set(told)) < len(told):
+        answers = tuple(plain_text(answer, "answers", "texts", least=1, most=200) for answer in self.answers)
+        if not 2 <= len(answers) <= _MOST_ANSWERS or len(set(answers)) < len(answers):
             raise BadParameter("answers", self.answers, f"2 to {_MOST_ANSWERS} different texts")
-        set_fields(self, answers=told)
+        set_fields(self, answers=answers)
         if type(self.method) is str and self.method.lower() == "rappor":
             raise BadParameter(
                 "method",
@@ -126,9 +126,9 @@ class Survey:
 
     def __post_init__(self) -> None:
         plain_text(self.name, "name", "a name", least=1, most=200)
-        for one in listed(self.questions, "questions", "questions"):
-            instance(one, SurveyQuestion, "questions", "questions")
-        names = [one.name for one in self.questions]
+        for question in listed(self.questions, "questions", "questions"):
+            instance(question, SurveyQuestion, "questions", "questions")
+        names = [asked.name for asked in self.questions]
         if not 1 <= len(names) <= _MOST_QUESTIONS or len(set(names)) < len(names):
             raise BadParameter("questions", names, f"1 to {_MOST_QUESTIONS} questions with different names")
         set_fields(self, questions=tuple(self.questions))
@@ -146,7 +146,7 @@ class Survey:
     @cached_property
     def oracles(self) -> dict[str, FrequencyOracle]:
         """The oracle of each question, by its name."""
-        return {one.name: one.oracle(self.name) for one in self.questions}
+        return {question.name: question.oracle(self.name) for question in self.questions}
 
     @cached_property
     def digest(self) -> str:
@@ -159,25 +159,25 @@ class Survey:
         Raises:
             RequestError: if there is none, or there are several and no name.
         """
-        names = [one.name for one in self.questions]
+        names = [asked.name for asked in self.questions]
         if name is not None and type(name) is not str:
             raise BadParameter("question", name, "the name of a question")
         if name is None and len(names) == 1:
             return self.questions[0]
-        for one in self.questions:
-            if one.name == name:
-                return one
+        for question in self.questions:
+            if question.name == name:
+                return question
         raise RequestError(f"name one of the survey's questions: {', '.join(names)}")
 
     @property
     def _told(self) -> dict[str, Any]:
-        asked = [one.to_dict() for one in self.questions]
+        asked = [question.to_dict() for question in self.questions]
         return {"privet_survey": VERSION, "name": self.name, "epsilon": str(self.stated), "questions": asked}
 
     def to_json(self) -> str:
         """Return the survey as JSON, with the exact odds that a web page draws with."""
-        told = self._told
-        for asked, oracle in zip(told["questions"], self.oracles.values(), strict=True):
+        data = self._told
+        for asked, oracle in zip(data["questions"], self.oracles.values(), strict=True):
             asked["odds"] = {
                 "kind": oracle.kind,
                 "digest": oracle.digest.hex(),
@@ -185,7 +185,7 @@ class Survey:
                 "q": [str(oracle.q.numerator), str(oracle.q.denominator)],
                 "epsilon": oracle.epsilon,
             }
-        return json.dumps({**told, "survey": self.digest}, indent=2, ensure_ascii=False)
+        return json.dumps({**data, "survey": self.digest}, indent=2, ensure_ascii=False)
 
 
 def read_survey(text: str | bytes) -> Survey:
@@ -208,30 +208,30 @@ def read_survey(text: str | bytes) -> Survey:
     if len(text) > _LARGEST:
         raise ParseError(f"a survey has at most {_LARGEST:,} characters")
     try:
-        told = json.loads(text)
-        found = made_of(told)
-        whole = json.loads(found.to_json()) == told
+        data = json.loads(text)
+        survey = made_of(data)
+        whole = json.loads(survey.to_json()) == data
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         whole = False
     except RequestError as error:
         raise_alone(ParseError(f"this is not a survey: {error}"))
     if not whole:
         raise ParseError(f"this is not a whole survey of version {VERSION}, or its odds were changed")
-    return found
+    return survey
 
 
 def made_of(told: Mapping[str, Any]) -> Survey:
     """Return the survey of plain data, as JSON or TOML has it."""
     questions = tuple(
         SurveyQuestion(
-            one["name"],
-            one["text"],
-            tuple(one["answers"]),
-            epsilon=_number(one.get("epsilon")),
-            method=one.get("method"),
-            truth=_number(one.get("truth")),
+            question["name"],
+            question["text"],
+            tuple(question["answers"]),
+            epsilon=_number(question.get("epsilon")),
+            method=question.get("method"),
+            truth=_number(question.get("truth")),
         )
-        for one in told["questions"]
+        for question in told["questions"]
     )
     return Survey(told["name"], questions, epsilon=_number(told.get("epsilon")))
 
@@ -241,12 +241,12 @@ def cost_of(oracle: FrequencyOracle) -> Fraction:
     return Fraction(oracle.epsilon)
 
 
-def _number(told: Any) -> Number | None:
-    if isinstance(told, str):
-        return written_ratio(told) or Fraction(0)
-    if told is not None and type(told) not in (int, float):
+def _number(value: Any) -> Number | None:
+    if isinstance(value, str):
+        return written_ratio(value) or Fraction(0)
+    if value is not None and type(value) not in (int, float):
         raise TypeError
-    return told  # type: ignore[no-any-return]
+    return value  # type: ignore[no-any-return]
 
 
 def _given(value: Number | None) -> Number:

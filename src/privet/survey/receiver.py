@@ -78,7 +78,7 @@ class Receiver:
     def __init__(self, collected: SurveyFolder, *, hosts: Sequence[str] = ()) -> None:
         self.collected: SurveyFolder = instance(collected, SurveyFolder, "collected", "the folder of a survey")
         named = listed(hosts, "hosts", "names of hosts")
-        self.hosts = frozenset(plain_text(one, "hosts", "names of hosts", least=1, most=300) for one in named)
+        self.hosts = frozenset(plain_text(host, "hosts", "names of hosts", least=1, most=300) for host in named)
         collected.check_real()
 
     @property
@@ -147,8 +147,8 @@ def page_policy() -> str:
     )
 
 
-def _text(status: int, told: str) -> Reply:
-    return Reply(status, "text/plain; charset=utf-8", told.encode())
+def _text(status: int, message: str) -> Reply:
+    return Reply(status, "text/plain; charset=utf-8", message.encode())
 
 
 ADDRESS = "127.0.0.1"

@@ -49,13 +49,13 @@ def simulate(
     size = whole(people, "people", least=1, most=_MOST_PEOPLE)
     asked = collected.survey.question(question)
     counts = _counts(size, shares, asked.answers)
-    told = _told(collected)
+    simulation = _told(collected)
     if collected.reports[asked.name]:
         raise RequestError(f"the question {asked.name!r} was answered already; make another folder to simulate again")
-    known: list[str] = told["people"]
+    known: list[str] = simulation["people"]
     known += [secrets.token_hex(16) for _ in range(size - len(known))]
-    told["truth"][asked.name] = counts
-    replace_file(collected.folder / SIMULATION, json.dumps(told).encode())
+    simulation["truth"][asked.name] = counts
+    replace_file(collected.folder / SIMULATION, json.dumps(simulation).encode())
     answers = [answer for answer, count in counts.items() for _ in range(count)]
     order = noise.uniform_below(2**62, size).argsort()  # so that answers to several questions are independent
     reports = collected.survey.oracles[asked.name].client.reports([answers[place] for place in order])
@@ -74,10 +74,10 @@ def _told(collected: SurveyFolder) -> dict[str, Any]:
             raise RequestError("this folder has reports of real people; simulate in another")
         return {"privet_simulation": VERSION, "people": [], "truth": {}}
     try:
-        told: dict[str, Any] = json.loads((collected.folder / SIMULATION).read_bytes())
+        simulation: dict[str, Any] = json.loads((collected.folder / SIMULATION).read_bytes())
     except (OSError, ValueError):
         raise_alone(RequestError(f"{str(collected.folder / SIMULATION)!r} is damaged; simulate in another folder"))
-    return told
+    return simulation
 
 
 def _counts(people: int, shares: Mapping[str, Number], answers: tuple[str, ...]) -> dict[str, int]:
@@ -89,7 +89,7 @@ def _counts(people: int, shares: Mapping[str, Number], answers: tuple[str, ...])
     if abs(total - 1) > Fraction(1, 10**9):  # 0.33 and 0.67 as floats sum to nearly 1
         raise BadParameter("shares", dict(shares), "shares that sum to 1")
     exact = [share / total * people for share in wanted]
-    counts = [int(one) for one in exact]
+    counts = [int(number) for number in exact]
     largest = sorted(range(len(answers)), key=lambda place: counts[place] - exact[place])
     for place in largest[: people - sum(counts)]:
         counts[place] += 1

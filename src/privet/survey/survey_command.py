@@ -33,17 +33,17 @@ _COVERS = ("reports", "population")
 
 
 def _number(text: str) -> Fraction:
-    found = written_ratio(str(text))
-    if found is None:
+    number = written_ratio(str(text))
+    if number is None:
         raise click.BadParameter(f"{text!r} is not a number such as 0.5, 1e-6 or 1/3")
-    return found
+    return number
 
 
 def _whole_number(text: str) -> int:
-    found = written_whole(str(text))
-    if found is None:
+    number = written_whole(str(text))
+    if number is None:
         raise click.BadParameter(f"{text!r} is not a whole number such as 3")
-    return found
+    return number
 
 
 def _on_folder(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -130,7 +130,7 @@ def new_command(
         asked = [_named(text, place, len(questions)) for place, text in enumerate(questions, 1)]
         survey = Survey(
             name or folder.name,
-            tuple(SurveyQuestion(one, text, answers, epsilon=epsilon, method=chosen) for one, text in asked),
+            tuple(SurveyQuestion(label, text, answers, epsilon=epsilon, method=chosen) for label, text in asked),
             epsilon=total,
         )
     made = SurveyFolder.create(folder, survey).survey
@@ -209,8 +209,8 @@ def collect_command(folder: Path, as_json: bool, sources: tuple[Path, ...]) -> N
         total.update(collected.add_all(lines))
     accepted = total.pop("accepted", 0)
     if as_json:
-        told = {"accepted": accepted, "rejected": dict(total), "respondents": collected.respondents}
-        click.echo(json.dumps({**told, "reports": collected.reports}))
+        counts = {"accepted": accepted, "rejected": dict(total), "respondents": collected.respondents}
+        click.echo(json.dumps({**counts, "reports": collected.reports}))
         return
     refused = "".join(f"; {count:,} {reason}" for reason, count in sorted(total.items()))
     click.echo(f"{accepted:,} accepted{refused}. {_many(collected.respondents, 'respondent')} so far.")
@@ -246,20 +246,20 @@ def estimate_command(
         click.echo(json.dumps(vars(change)) if as_json else repr(change))
         return
     asked = collected.survey.questions if name is None else (collected.survey.question(name),)
-    told: dict[str, Any] = {}
+    estimates: dict[str, Any] = {}
     for question in asked:
         if name is None and len(asked) > 1 and not collected.reports[question.name]:
             continue
-        found = collected.estimate(question.name, confidence=confidence, covers=covers)
-        told[question.name] = found.to_dict()
+        estimate = collected.estimate(question.name, confidence=confidence, covers=covers)
+        estimates[question.name] = estimate.to_dict()
         if not as_json:
             click.echo(question.text)
-            click.echo(repr(found))
+            click.echo(repr(estimate))
             if delta is not None:
-                click.echo(repr(Trust(collected.survey.oracles[question.name], found.n, delta)))
+                click.echo(repr(Trust(collected.survey.oracles[question.name], estimate.n, delta)))
     if as_json:
-        click.echo(json.dumps({"questions": told, "rejected": collected.rejected}))
-    elif not told:
+        click.echo(json.dumps({"questions": estimates, "rejected": collected.rejected}))
+    elif not estimates:
         raise RequestError("no report was collected yet, so nothing can be estimated")
     elif collected.rejected:
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(collected.rejected.items()))
@@ -301,8 +301,8 @@ def simulate_command(folder: Path, as_json: bool, people: int, shares: tuple[str
             raise RequestError("pass --share ANSWER=SHARE for each answer that occurs, such as yes=0.2")
         wanted[answer] = share
     counts = simulate(SurveyFolder(folder), people, wanted, name)
-    told = ", ".join(f"{answer} {count:,}" for answer, count in counts.items())
-    click.echo(json.dumps(counts) if as_json else f"{people:,} made-up people answered: {told}.")
+    counted = ", ".join(f"{answer} {count:,}" for answer, count in counts.items())
+    click.echo(json.dumps(counts) if as_json else f"{people:,} made-up people answered: {counted}.")
 
 
 @command.command("serve")
@@ -353,8 +353,8 @@ def _supports(oracle: FrequencyOracle, reports: list[Reports], place: int) -> li
     """Return which reports support an answer."""
     data = np.concatenate([report.data for report in reports])
     if isinstance(oracle, KaryResponse):
-        return [bool(one) for one in data[:, 0] == place]
-    return [bool(one) for one in np.unpackbits(data, axis=1)[:, place]]
+        return [bool(bit) for bit in data[:, 0] == place]
+    return [bool(bit) for bit in np.unpackbits(data, axis=1)[:, place]]
 
 
 def _choose(question: SurveyQuestion) -> str:
@@ -371,19 +371,19 @@ def _choose(question: SurveyQuestion) -> str:
         click.echo("Please type one of the numbers.", err=True)
 
 
-def _named(text: str, place: int, several: int) -> tuple[str, str]:
-    found = _NAMED.fullmatch(text)
-    return (found[1], found[2]) if found else ("question" if several == 1 else f"question-{place}", text)
+def _named(text: str, place: int, count: int) -> tuple[str, str]:
+    match = _NAMED.fullmatch(text)
+    return (match[1], match[2]) if match else ("question" if count == 1 else f"question-{place}", text)
 
 
 def _read_toml(source: Path, name: str, total: Fraction | None) -> Survey:
     try:
-        told = tomllib.loads(source.read_text(encoding="utf-8"))
-        unknown = told.keys() - {"name", "epsilon", "questions"}
-        unknown |= {key for one in told["questions"] for key in one.keys() - _KEYS}
+        data = tomllib.loads(source.read_text(encoding="utf-8"))
+        unknown = data.keys() - {"name", "epsilon", "questions"}
+        unknown |= {key for question in data["questions"] for key in question.keys() - _KEYS}
         if unknown:
             raise RequestError(f"{str(source)!r} has unknown entries: {', '.join(sorted(unknown))}")
-        return made_of({"name": name, **told, **({} if total is None else {"epsilon": str(total)})})
+        return made_of({"name": name, **data, **({} if total is None else {"epsilon": str(total)})})
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise_alone(
             RequestError(

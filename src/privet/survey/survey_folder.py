@@ -119,9 +119,9 @@ class SurveyFolder:
     def truth(self) -> dict[str, dict[str, int]] | None:
         """How many made-up people gave each answer to each question; None for a survey of real people."""
         try:
-            told = json.loads((self.folder / SIMULATION).read_bytes())
-            truth = told["truth"]
-            return {str(name): {str(one): int(count) for one, count in row.items()} for name, row in truth.items()}
+            data = json.loads((self.folder / SIMULATION).read_bytes())
+            truth = data["truth"]
+            return {str(name): {str(label): int(count) for label, count in row.items()} for name, row in truth.items()}
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -153,11 +153,11 @@ class SurveyFolder:
             given.instance(line, (str, bytes), "lines", "texts or bytes of reports")
         with self._alone():
             self._read()
-            found: list[str] = []
+            results: list[str] = []
             kept: list[bytes] = []
             for line in listing:
                 taken = self._taken(line)
-                found.append(taken if isinstance(taken, str) else "accepted")
+                results.append(taken if isinstance(taken, str) else "accepted")
                 if not isinstance(taken, str):
                     kept.append(json.dumps(taken).encode() + b"\n")
             if kept:
@@ -168,11 +168,11 @@ class SurveyFolder:
                     self._forget()  # what was counted is not kept: the next call reads all anew
                     raise
                 self._place += len(body)
-            refused = Counter(one for one in found if one != "accepted")
+            refused = Counter(result for result in results if result != "accepted")
             if refused:
                 self._rejected.update(refused)
                 replace_file(self.folder / REJECTED, json.dumps(dict(self._rejected)).encode())
-        return found
+        return results
 
     def arrive(self, line: str) -> Path:
         """Put a report among those that arrived as files, under a random name, and return where."""
@@ -195,9 +195,9 @@ class SurveyFolder:
                 lines = [line for line in path.read_bytes().splitlines() if line.strip()]
             except OSError:
                 raise_alone(RequestError(f"{str(path)!r} cannot be read; check who owns it"))
-            found = self.add_all(lines or [b""])
-            total.update(found)
-            if set(found) == {"accepted"}:
+            results = self.add_all(lines or [b""])
+            total.update(results)
+            if set(results) == {"accepted"}:
                 path.unlink(missing_ok=True)
             else:
                 (self.folder / REFUSED).mkdir(mode=0o700, exist_ok=True)
@@ -219,8 +219,8 @@ class SurveyFolder:
             covers: `reports` for the shares among those who answered; `population` for those among people of whom they
                 are a random sample.
         """
-        found: Frequencies = self.server(question).estimate(confidence, covers=covers)
-        return found
+        shares: Frequencies = self.server(question).estimate(confidence, covers=covers)
+        return shares
 
     def server(self, question: str | None = None) -> Server:
         """Return the server of a question's reports."""
@@ -228,7 +228,7 @@ class SurveyFolder:
 
     def both(self, first: str, second: str) -> list[tuple[Reports, Reports]]:
         """Return the reports of all respondents who answered both questions."""
-        known = [one.name for one in self.survey.questions]
+        known = [question.name for question in self.survey.questions]
         for name, parameter in ((first, "first"), (second, "second")):
             if type(name) is not str or name not in known:
                 raise BadParameter(parameter, name, f"one of the survey's questions: {', '.join(known)}")
@@ -246,15 +246,15 @@ class SurveyFolder:
         if len(line) > MOST_BYTES:
             return NOT_WHOLE
         try:
-            told = json.loads(line)
-            respondent, question = told["respondent"], told["question"]
-            if told["privet_survey"] != VERSION or not RESPONDENT.fullmatch(respondent):
+            data = json.loads(line)
+            respondent, question = data["respondent"], data["question"]
+            if data["privet_survey"] != VERSION or not RESPONDENT.fullmatch(respondent):
                 return NOT_WHOLE
-            if told["survey"] != self.survey.digest:
+            if data["survey"] != self.survey.digest:
                 return ANOTHER
             if type(question) is not str or question not in self._servers:
                 return ANOTHER
-            report = read_reports(json.dumps(told["report"]))
+            report = read_reports(json.dumps(data["report"]))
         except (ValueError, KeyError, TypeError, ParseError, RecursionError):
             return NOT_WHOLE
         if len(report) != 1:
@@ -300,9 +300,9 @@ class SurveyFolder:
             raise_alone(RequestError(f"{str(self.folder / KEPT)!r} cannot be read; check who owns it"))
         for line in body[:whole].splitlines():
             try:
-                told = json.loads(line)
-                report = read_reports(base64.b64decode(told["report"], validate=True))
-                refused = self._count(told["respondent"], told["question"], report)
+                data = json.loads(line)
+                report = read_reports(base64.b64decode(data["report"], validate=True))
+                refused = self._count(data["respondent"], data["question"], report)
             except (ValueError, KeyError, TypeError, ParseError, RecursionError):
                 refused = NOT_WHOLE
             if refused:
@@ -342,12 +342,12 @@ def plot_survey(
     for question in collected.survey.questions:
         if not collected.reports[question.name]:
             continue
-        found = collected.estimate(question.name, confidence=confidence, covers=covers)
+        estimates = collected.estimate(question.name, confidence=confidence, covers=covers)
         known = truth.get(question.name, {})
         for answer in question.answers:
             name = answer if len(collected.survey.questions) == 1 else f"{question.name}: {answer}"
             true = known[answer] / sum(known.values()) if known else None
-            rows.append((name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…", *found[answer], true))
+            rows.append((name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…", *estimates[answer], true))
     if not rows:
         raise RequestError("no report was collected yet, so there is nothing to draw")
     level = float(open_probability(confidence, "confidence"))
