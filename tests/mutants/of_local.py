@@ -212,7 +212,7 @@ MUTANTS: list[Mutant] = [
         ("level >= apart - 1", "True"),
         ("short >= -(_LAST_PATIENCE if last else _PATIENCE)", "short >= _PATIENCE"),
     ),
-    *of("local.heavy_hitters:PrefixTallies.hits", HEAVY, ("found[crowd] += size * (self.p - self.q) * own", "")),
+    *of("local.heavy_hitters:PrefixTallies.hits", HEAVY, ("counts[crowd] += size * (self.p - self.q) * own", "")),
     *of("local.heavy_hitters:PrefixTallies._without", HEAVY, ("held - shares.sum() / self.buckets", "held")),
     *of(
         "local.split_oracle:SplitOracle._allowed",

@@ -232,9 +232,9 @@ class Cursor:
         rows = self._answered()
         with as_database_errors():
             wanted = self._arraysize if size is None else whole(size, "size")
-        found = rows[self._place : self._place + wanted]
-        self._place += len(found)
-        return found
+        batch = rows[self._place : self._place + wanted]
+        self._place += len(batch)
+        return batch
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         """Return all rows of the last answer that were not returned yet.
@@ -243,9 +243,9 @@ class Cursor:
             InterfaceError: if nothing was asked.
         """
         rows = self._answered()
-        found = rows[self._place :]
+        rest = rows[self._place :]
         self._place = len(rows)
-        return found
+        return rest
 
     def setinputsizes(self, sizes: Sequence[Any]) -> None:
         """Do nothing, as PEP 249 allows: parameters have the types of their values."""
@@ -308,7 +308,7 @@ class Cursor:
         with as_database_errors():
             plan = self._connection._planned(operation, terms)
             columns = output_columns(plan)
-        self._description = tuple(ResultColumn(one.name, one.kind) for one in columns)
+        self._description = tuple(ResultColumn(column.name, column.kind) for column in columns)
         return plan
 
 

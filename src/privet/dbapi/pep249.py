@@ -99,8 +99,8 @@ def as_database_errors() -> Iterator[None]:
         yield
         return
     except PrivetError as error:
-        found = as_database_error(error)
-    raise_alone(found)
+        converted = as_database_error(error)
+    raise_alone(converted)
 
 
 KINDS = ("integer", "number", "boolean", "text", "date", "timestamp")

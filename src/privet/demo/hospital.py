@@ -307,7 +307,7 @@ def _declare(folder: Path, options: Mapping[str, Any], name: str, password: str)
     declared, secret = folder / "privet.toml", folder / "password"
     with open(os.open(secret, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
         file.write(f"{password}\n")
-    place = urlencode({one: str(options[one]) for one in _KEPT if options.get(one)}, quote_via=quote)
+    place = urlencode({option: str(options[option]) for option in _KEPT if options.get(option)}, quote_via=quote)
     text = declared.read_text(encoding="utf-8")
     for table in TABLES:
         text = text.replace(f'source = "{table}.parquet"', f'source = {{ table = "{table}" }}')

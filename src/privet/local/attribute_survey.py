@@ -130,8 +130,8 @@ class AttributeSurvey(SplitOracle):
         if self._sampled:
             return super()._allowed(data, ids)
         pieces = zip(self.parts, self._pieces(data), strict=True)
-        found: NDArray[np.bool_] = np.all([part._allowed(piece, ids) for part, piece in pieces], axis=0)
-        return found
+        allowed: NDArray[np.bool_] = np.all([part._allowed(piece, ids) for part, piece in pieces], axis=0)
+        return allowed
 
     def _count_into(self, tally: Integers, data: Bytes, ids: Words) -> None:
         if self._sampled:
@@ -162,8 +162,8 @@ class AttributeSurvey(SplitOracle):
         return float_up(float(probability(fraction, "fraction")) * each * more)
 
     def __repr__(self) -> str:
-        told = ", ".join(self.names)
-        return f"AttributeSurvey({told}, by {self.method}, epsilon={self.epsilon:.6g}, {self.width:,} bytes)"
+        names = ", ".join(self.names)
+        return f"AttributeSurvey({names}, by {self.method}, epsilon={self.epsilon:.6g}, {self.width:,} bytes)"
 
 
 @dataclass(frozen=True, repr=False, eq=False, init=False)
@@ -223,7 +223,7 @@ class MarginalSurvey(SplitOracle):
 
     @property
     def _told(self) -> list[Any]:
-        labels = [list(one) if isinstance(one, tuple) else len(one) for one in self.domains]
+        labels = [list(domain) if isinstance(domain, tuple) else len(domain) for domain in self.domains]
         return [list(self.names), labels, *super()._told]
 
     def _read(self, answers: Any, parameter: str = "answer") -> Any:
@@ -235,15 +235,15 @@ class MarginalSurvey(SplitOracle):
         return read_columns(answers, readers, parameter)
 
     def _answers_to(self, part: int, answers: Any) -> Any:
-        found = np.zeros(len(answers), dtype=np.int64)
+        numbers = np.zeros(len(answers), dtype=np.int64)
         for place in self._places[part]:
-            found = found * len(self.domains[place]) + answers[f"f{place}"]
-        return found
+            numbers = numbers * len(self.domains[place]) + answers[f"f{place}"]
+        return numbers
 
     def _estimate(
         self, tally: Integers, n: int, confidence: Number, covers: str, rejected: Mapping[str, int]
     ) -> dict[tuple[str, ...], Frequencies]:
-        found = {}
+        estimates = {}
         for part, places in enumerate(self._places):
             if not tally[part]:
                 continue
@@ -251,11 +251,11 @@ class MarginalSurvey(SplitOracle):
             own = self._tally_of(tally, part)
             cells = self.parts[part]._estimate(own, int(tally[part]), confidence, "population", rejected)
             labels = tuple(product(*(self.domains[place] for place in places)))
-            found[self.sets[part]] = Frequencies(
+            estimates[self.sets[part]] = Frequencies(
                 labels, cells.values, cells.low, cells.high, cells.standard_errors, cells.n, cells.confidence,
                 cells.covers, rejected,
             )  # fmt: skip
-        return found
+        return estimates
 
     def variance(self, frequency: Number, n: int) -> float:
         """Return the variance of the estimated share of a cell of the largest set, which this share of n people have.
@@ -275,8 +275,8 @@ class MarginalSurvey(SplitOracle):
         return float_up(float(probability(fraction, "fraction")) * each * len(self.parts))
 
     def __repr__(self) -> str:
-        told = ", ".join(self.names)
-        return f"MarginalSurvey({told}, {self.ways} at a time, epsilon={self.epsilon:.6g}, {self.width:,} bytes)"
+        names = ", ".join(self.names)
+        return f"MarginalSurvey({names}, {self.ways} at a time, epsilon={self.epsilon:.6g}, {self.width:,} bytes)"
 
 
 def read_columns(answers: Any, readers: Mapping[str, Callable[..., Any]], parameter: str) -> Any:
@@ -296,12 +296,12 @@ def read_columns(answers: Any, readers: Mapping[str, Callable[..., Any]], parame
     if set(columns) != set(readers):
         raise BadValue(parameter, "something else", allowed)
     read = [reader(columns[name], parameter) for name, reader in readers.items()]
-    if len({one.shape for one in read}) != 1:
+    if len({values.shape for values in read}) != 1:
         raise BadValue(parameter, "columns of different lengths", allowed)
-    found = np.zeros(read[0].shape, dtype=[(f"f{place}", np.int64) for place in range(len(read))])
+    records = np.zeros(read[0].shape, dtype=[(f"f{place}", np.int64) for place in range(len(read))])
     for place, column in enumerate(read):
-        found[f"f{place}"] = column
-    return found
+        records[f"f{place}"] = column
+    return records
 
 
 def _oracle(name: str, domain: Any, loss: Fraction, attributes: Any) -> Randomizer:

@@ -50,8 +50,8 @@ class ChosenOracle:
 
     def __post_init__(self) -> None:
         instance(self.oracle, FrequencyOracle, "oracle", "an oracle of frequencies")
-        for one in listed(self.candidates, "candidates", "oracles of frequencies"):
-            instance(one, FrequencyOracle, "candidates", "oracles of frequencies")
+        for candidate in listed(self.candidates, "candidates", "oracles of frequencies"):
+            instance(candidate, FrequencyOracle, "candidates", "oracles of frequencies")
         set_fields(self, candidates=tuple(self.candidates))
         whole(self.n, "n", least=1)
         if self.bytes is not None:
@@ -68,16 +68,16 @@ class ChosenOracle:
         )
 
     def __repr__(self) -> str:
-        rows = sorted(self.candidates, key=lambda one: one.variance(0, self.n))
+        rows = sorted(self.candidates, key=lambda oracle: oracle.variance(0, self.n))
         columns = [
             Figures(
-                "standard error of a rare value", tuple(f"{one.variance(0, self.n) ** 0.5:.3g}" for one in rows), True
+                "standard error of a rare value", tuple(f"{row.variance(0, self.n) ** 0.5:.3g}" for row in rows), True
             ),
-            Figures("bytes", tuple(f"{one.width:,}" for one in rows), True),
+            Figures("bytes", tuple(f"{row.width:,}" for row in rows), True),
         ]
 
         def draw(console: Any) -> None:
-            names = Figures("oracle", tuple(type(one).__name__ for one in rows), right=False)
+            names = Figures("oracle", tuple(type(row).__name__ for row in rows), right=False)
             draw_columns(console, [names], [[column] for column in columns], rows=len(rows))
             draw_text(console, self.why)
 
@@ -107,19 +107,19 @@ def best(
     """
     people = whole(n, "n", least=1)
     most = None if bytes is None else whole(bytes, "bytes", least=1)
-    found: list[FrequencyOracle] = []
+    oracles: list[FrequencyOracle] = []
     for kind in ORACLES:
         try:
-            found.append(kind(domain, epsilon=epsilon, survey=survey))
+            oracles.append(kind(domain, epsilon=epsilon, survey=survey))
         except BadParameter:
             if kind is KaryResponse:  # which takes every domain and epsilon that there are
                 raise
-    fitting = [one for one in found if most is None or one.width <= most]
+    fitting = [oracle for oracle in oracles if most is None or oracle.width <= most]
     if not fitting:
-        raise RequestError(f"no report fits {most} bytes; the shortest takes {min(one.width for one in found)}")
-    least = min(one.variance(0, people) for one in fitting)
-    close = [one for one in fitting if one.variance(0, people) <= least * _CLOSE]
-    return ChosenOracle(min(close, key=lambda one: one.width), tuple(found), people, most)
+        raise RequestError(f"no report fits {most} bytes; the shortest takes {min(oracle.width for oracle in oracles)}")
+    least = min(oracle.variance(0, people) for oracle in fitting)
+    close = [oracle for oracle in fitting if oracle.variance(0, people) <= least * _CLOSE]
+    return ChosenOracle(min(close, key=lambda oracle: oracle.width), tuple(oracles), people, most)
 
 
 def _counted(width: int) -> str:

@@ -114,11 +114,11 @@ class SketchTables(Randomizer):
         planes = self.inner._vectors(np.arange(self.inner.points)).astype(np.float64)
         rows = max(1, _BLOCK // self.inner.points)
         counts = tally.T.astype(np.float64)
-        found = [
+        blocks = [
             (np.mod(planes[first : first + rows] @ planes.T, self.inner.order) == 0).astype(np.float64) @ counts
             for first in range(0, self.buckets, rows)
         ]
-        return np.concatenate(found).T
+        return np.concatenate(blocks).T
 
     def _second_moment(self, tally: Integers, supports: Floats) -> float:
         """Return an upper estimate of the sum of squared shares of what the tables hash, for collisions."""
@@ -215,12 +215,12 @@ class CountMeanSketch(SketchTables):
         if texts is None:
             raise BadValue(parameter, "something else", "a text, or a list of texts")
         words = {text: word_of(text.encode("utf-8", "surrogatepass"), self.digest) for text in set(texts)}
-        found = np.array([words[text] for text in texts], dtype=np.uint64)
-        return found.reshape(()) if isinstance(answers, str) else found
+        array = np.array([words[text] for text in texts], dtype=np.uint64)
+        return array.reshape(()) if isinstance(answers, str) else array
 
     def _states(self, answers: Any, tables: Integers) -> Words:
-        found: Words = answers
-        return found
+        states: Words = answers
+        return states
 
     def variance(self, frequency: Number, n: int) -> float:
         """Return the variance of the estimated frequency of a string that this share of n people have.
@@ -247,7 +247,7 @@ class CountMeanSketch(SketchTables):
         self, of: Any, tally: Integers, n: int, confidence: Number, covers: str, rejected: Mapping[str, int]
     ) -> Frequencies:
         names = tuple(listed(of, "of", "a list of texts"))
-        if not names or not all(type(one) is str for one in names) or len(set(names)) < len(names):
+        if not names or not all(type(name) is str for name in names) or len(set(names)) < len(names):
             raise BadParameter("of", of, "a list of different texts")
         level, whose = open_probability(confidence, "confidence"), choice(covers, "covers", COVERS)
         supports = self._decoded(tally)
@@ -261,9 +261,9 @@ class CountMeanSketch(SketchTables):
 def texts_of(answers: Any) -> list[str] | None:
     """Return one text or several as a list, or None if any is none."""
     try:
-        found = [answers] if isinstance(answers, str) else list(np.asarray(answers, dtype=object).ravel().tolist())
+        texts = [answers] if isinstance(answers, str) else list(np.asarray(answers, dtype=object).ravel().tolist())
         if not isinstance(answers, str) and np.ndim(np.asarray(answers, dtype=object)) != 1:
             return None
     except Exception:  # ragged lists, and whatever a foreign type raises
         return None
-    return [str(one) for one in found] if all(isinstance(one, str) for one in found) else None
+    return [str(text) for text in texts] if all(isinstance(text, str) for text in texts) else None

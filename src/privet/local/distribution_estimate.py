@@ -197,4 +197,4 @@ class EstimatedDistribution:
 def _numbers(held: Any, name: str) -> Floats:
     if type(held) is np.ndarray and held.dtype == np.float64 and held.ndim == 1 and np.isfinite(held).all():
         return held
-    return np.array([float_near(rational(one, name)) for one in listed(unwrapped(held), name, "numbers")])
+    return np.array([float_near(rational(number, name)) for number in listed(unwrapped(held), name, "numbers")])

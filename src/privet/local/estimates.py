@@ -382,7 +382,7 @@ def _upper_tail(count: int, n: int, people: int, p: float, q: float) -> float:
 def _numbers(held: Any, name: str, size: int) -> Floats:
     if type(held) is np.ndarray and held.dtype == np.float64 and held.shape == (size,):
         return held
-    numbers = [float_near(rational(one, name)) for one in listed(unwrapped(held), name, "a number for each label")]
+    numbers = [float_near(rational(item, name)) for item in listed(unwrapped(held), name, "a number for each label")]
     if len(numbers) != size:
         raise BadParameter(name, held, "a number for each label")
     return np.array(numbers)

@@ -59,23 +59,23 @@ class Field:
     @cached_property
     def inverses(self) -> Integers:
         """The table of 1 / a; zero for zero."""
-        found: Integers = np.argmax(self.products == 1, axis=1)
-        return found
+        table: Integers = np.argmax(self.products == 1, axis=1)
+        return table
 
     def digits(self, numbers: Integers, length: int) -> Integers:
         """Return the vectors with these numbers, one in each row."""
-        found = np.empty((length, *numbers.shape), dtype=np.int64)  # so that a place lies in one piece of memory
+        vectors = np.empty((length, *numbers.shape), dtype=np.int64)  # so that a place lies in one piece of memory
         bits = self.size.bit_length() - 1
         left = numbers
         for place in range(length):
             if self.size == 1 << bits:  # much faster than a division
-                found[place] = left & self.size - 1
+                vectors[place] = left & self.size - 1
                 left = left >> bits
             else:
                 rest = left // self.size
-                found[place] = left - rest * self.size
+                vectors[place] = left - rest * self.size
                 left = rest
-        return np.moveaxis(found, 0, -1)
+        return np.moveaxis(vectors, 0, -1)
 
     def numbers(self, vectors: Integers) -> Integers:
         """Return the numbers of vectors, one in each row."""
@@ -98,8 +98,8 @@ class Field:
         """
         g = self.size
         if length * g * g < len(vectors):
-            found = self._every_dot_count(table.reshape((g,) * length + (g,)), length)
-            return found.reshape(-1)[vectors]
+            counts = self._every_dot_count(table.reshape((g,) * length + (g,)), length)
+            return counts.reshape(-1)[vectors]
         everything = self.digits(np.arange(g**length), length)
         rows = np.arange(g**length)
         asked = self.digits(vectors, length)
@@ -133,10 +133,10 @@ class Field:
 
 
 def _split(size: int) -> tuple[int, int]:
-    found = prime_power(size)
-    if found is None:
+    power = prime_power(size)
+    if power is None:
         raise InvariantError(f"a field needs a power of a prime; got {size}")
-    return found
+    return power
 
 
 @cache

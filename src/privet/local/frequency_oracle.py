@@ -206,10 +206,10 @@ class FrequencyOracle(Randomizer):
 
     def _read(self, answers: Any, parameter: str = "answer") -> Integers:
         """Return the numbers of answers; an array without dimensions for one answer."""
-        found = _numbered(answers, self.values) if isinstance(self.labels, range) else _named(answers, self._places)
-        if found is None:
+        numbers = _numbered(answers, self.values) if isinstance(self.labels, range) else _named(answers, self._places)
+        if numbers is None:
             raise BadValue(parameter, "something outside the domain", f"among the {self.values:,} values of the domain")
-        return found
+        return numbers
 
     @cached_property
     def _places(self) -> dict[Any, int]:

@@ -87,8 +87,8 @@ class HadamardResponse(FrequencyOracle):
             pairs = moved.reshape(-1, 2, half)
             moved = np.stack((pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]), axis=1).reshape(-1)
             half *= 2
-        found: Integers = (moved[0] + moved[1 : self.values + 1]) // 2
-        return found
+        supports: Integers = (moved[0] + moved[1 : self.values + 1]) // 2
+        return supports
 
     @property
     def _outcome_count(self) -> int:
@@ -97,7 +97,7 @@ class HadamardResponse(FrequencyOracle):
     def _outcomes(self, answer: int) -> Row:
         support, other = 2 * self.p / self.order, 2 * (1 - self.p) / self.order
         odd = _odd(np.arange(self.order) & (answer + 1))
-        return tuple(other if one else support for one in odd.tolist())
+        return tuple(other if bit else support for bit in odd.tolist())
 
 
 def _odd(numbers: Integers) -> NDArray[np.bool_]:

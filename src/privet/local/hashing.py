@@ -33,8 +33,8 @@ def mixed(words: Words) -> Words:
     """Return 64 bits that look random for each word, one to one."""
     word = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    found: Words = word ^ (word >> np.uint64(31))
-    return found
+    result: Words = word ^ (word >> np.uint64(31))
+    return result
 
 
 def salted(words: Words, salt: int) -> Words:
@@ -76,8 +76,8 @@ def unpermuted(number: int, bits: int, key: bytes) -> int:
 
 
 def _scrambled(number: int, bits: int, turn: int, key: bytes) -> int:
-    told = bytes([turn]) + number.to_bytes(-(-bits // 8), "big")
-    return int.from_bytes(hashlib.blake2b(told, key=key).digest(), "big") & ((1 << bits) - 1)
+    data = bytes([turn]) + number.to_bytes(-(-bits // 8), "big")
+    return int.from_bytes(hashlib.blake2b(data, key=key).digest(), "big") & ((1 << bits) - 1)
 
 
 _MOST_BUCKETS = 256

@@ -67,7 +67,7 @@ class StringCodes:
     def encode(self, text: str) -> bytes | None:
         """Return the digits of a string's code, or None if it is too long or has other characters."""
         try:
-            symbols = [self._places[one] for one in text] if self.alphabet else list(text.encode())
+            symbols = [self._places[character] for character in text] if self.alphabet else list(text.encode())
         except (KeyError, UnicodeEncodeError):
             return None
         if len(symbols) > self.length:
@@ -106,7 +106,7 @@ class StringCodes:
 
     @cached_property
     def _places(self) -> dict[str, int]:
-        return {one: place for place, one in enumerate(self.alphabet)}
+        return {symbol: place for place, symbol in enumerate(self.alphabet)}
 
 
 Floats = NDArray[np.float64]
@@ -192,9 +192,9 @@ class PrefixTallies:
                 own = np.clip(own + self._shares(self._summed(level, left, states[crowd]), size), 0, 1)
             left = self._without(level, supports, states[crowd], own)
             moment = max(CROWDED * least, self._second_moment(level, left))
-        found = self._summed(level, left, states)
-        found[crowd] += size * (self.p - self.q) * own
-        return found, moment
+        counts = self._summed(level, left, states)
+        counts[crowd] += size * (self.p - self.q) * own
+        return counts, moment
 
     def _second_moment(self, level: int, supports: Floats) -> float:
         """Return an estimate of the sum of squared shares of what the tables of a length hash."""
@@ -212,10 +212,10 @@ class PrefixTallies:
         return (hits / size - self.q) / (self.p - self.q)
 
     def _summed(self, level: int, supports: Floats, states: Words) -> Floats:
-        found = np.zeros(len(states))
+        counts = np.zeros(len(states))
         for place, row in enumerate(supports):
-            found += row[self.bucket(states, level * self.tables + place)]
-        return found
+            counts += row[self.bucket(states, level * self.tables + place)]
+        return counts
 
     def _without(self, level: int, supports: Floats, states: Words, shares: Floats) -> Floats:
         """Return supports as if no one had these prefixes, and all who have them were spread over all buckets."""
@@ -279,8 +279,8 @@ def find_codes(tallies: PrefixTallies, codes: StringCodes, threshold: float) -> 
 
 def _shortfall(sums: NDArray[np.float32], targets: Floats) -> NDArray[np.float32]:
     lengths = np.sqrt(np.arange(len(targets), 0, -1))
-    found: NDArray[np.float32] = ((sums - targets.astype(np.float32)) / lengths.astype(np.float32)).min(axis=1)
-    return found
+    shortfall: NDArray[np.float32] = ((sums - targets.astype(np.float32)) / lengths.astype(np.float32)).min(axis=1)
+    return shortfall
 
 
 def _one_each(paths: Paths, counts: Floats, scores: Floats, apart: int) -> tuple[Paths, Floats]:
@@ -375,8 +375,8 @@ class HeavyHitters(SketchTables):
             unit = "characters" if self.alphabet else "bytes"
             raise BadValue(parameter, "something else", f"a text of at most {self.length} {unit} {what}")
         raw = b"".join(codes[text] or b"" for text in texts)
-        found = np.frombuffer(raw, dtype=np.dtype((np.void, self.codes.digits)))
-        return found.reshape(()) if isinstance(answers, str) else found
+        digits = np.frombuffer(raw, dtype=np.dtype((np.void, self.codes.digits)))
+        return digits.reshape(()) if isinstance(answers, str) else digits
 
     def _states(self, answers: Any, tables: Integers) -> Words:
         digits = np.ascontiguousarray(answers).view(np.uint8).reshape(len(answers), self.codes.digits)

@@ -107,12 +107,12 @@ class HierarchicalHistogram(SplitOracle):
             float(level.q * (1 - level.q) / (level.p - level.q) ** 2) / max(size, 1e-9)
             for level, size in zip(self.level_oracles, sizes, strict=True)
         ]
-        inverse = [np.full(level.values, 1 / one) for level, one in zip(self.level_oracles, spread, strict=True)]
+        inverse = [np.full(level.values, 1 / var) for level, var in zip(self.level_oracles, spread, strict=True)]
         weight = np.concatenate((*inverse, [1 / (_CERTAIN * min(spread))]))
         rows = np.concatenate((self._nodes, np.ones((1, self.bins))))
         scaled = np.asarray(rows.T * weight, dtype=np.float64)
-        found: Floats = np.linalg.solve(scaled @ rows, scaled).astype(np.float64)
-        return found
+        matrix: Floats = np.linalg.solve(scaled @ rows, scaled).astype(np.float64)
+        return matrix
 
     def _estimate(
         self, tally: Integers, n: int, confidence: Number, covers: str, rejected: Mapping[str, int]
@@ -137,16 +137,16 @@ class HierarchicalHistogram(SplitOracle):
 
         Guarantee: bits are independent given the answer, and who reports to a level is a random sample of all.
         """
-        found, start = np.zeros((self.bins, self.bins)), 0
+        covariance, start = np.zeros((self.bins, self.bins)), 0
         for level, size in zip(self.level_oracles, sizes, strict=True):
             p, q = float(level.p), float(level.q)
             here = np.clip(shares.reshape(level.values, -1).sum(axis=1), 0, 1)
             columns = weights[:, start : start + level.values]
             noise = (q * (1 - q) + here * (p * (1 - p) - q * (1 - q))) / (p - q) ** 2
             centre = columns @ here
-            found += ((columns * (noise + here)) @ columns.T - np.outer(centre, centre)) / max(size, 1)
+            covariance += ((columns * (noise + here)) @ columns.T - np.outer(centre, centre)) / max(size, 1)
             start += level.values
-        return found
+        return covariance
 
     def variance(self, frequency: Number, n: int) -> float:
         """Return the variance of the share of the first bin, where this share of n people are, the rest in the last.

@@ -220,8 +220,8 @@ def window_values(law: WindowLaw) -> Floats:
     """Return what each point stands for: unbiased, as the mean of a window's points is linear in its start."""
     scale = 1 / (_slope(law) * (law.starts - 1))
     places = np.arange(law.points, dtype=np.float64)
-    found: Floats = float(scale) * (2 * places - (law.points - 1))
-    return found
+    values: Floats = float(scale) * (2 * places - (law.points - 1))
+    return values
 
 
 def window_moment(law: WindowLaw) -> tuple[Fraction, Fraction]:
@@ -322,6 +322,6 @@ class HybridMean(PiecewiseMean):
             return self._duchi._row(position)
         up = Fraction(position, self.steps)
         lower, upper = self._duchi._row(0), self._duchi._row(1)
-        bits = tuple((1 - up) * one + up * other for one, other in zip(lower, upper, strict=True))
+        bits = tuple((1 - up) * low + up * other for low, other in zip(lower, upper, strict=True))
         points = tuple(self.share * odd for odd in super()._row(position))
         return points + tuple((1 - self.share) * odd for odd in bits)

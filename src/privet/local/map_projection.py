@@ -77,9 +77,9 @@ class MapProjection:
         sin^2(d / 2R) = sin^2(u / 2) + cos(a) cos(b) sin^2(v / 2) for latitudes a, b that differ by u and longitudes
         by v, and sin(t) >= t sin(m) / m for 0 <= t <= m; the plane has u^2 + cos^2(middle) v^2.
         """
-        heights = [math.radians(float(one)) for one in (self.south, self.north)]
+        heights = [math.radians(float(angle)) for angle in (self.south, self.north)]
         widest = max(heights[1] - heights[0], math.radians(float(self.east - self.west))) / 2
-        least = min(math.cos(one) for one in heights)
+        least = min(math.cos(height) for height in heights)
         slack = max(1.0, self._middle / least) * widest / math.sin(widest)
         return slack * RADIUS / _LEAST_RADIUS * _ROUNDING
 
@@ -92,7 +92,7 @@ class MapProjection:
     @property
     def corners(self) -> tuple[Floats, Floats]:
         """The least and the largest latitude and longitude."""
-        ends = (float(one) for one in (self.south, self.west, self.north, self.east))
+        ends = (float(end) for end in (self.south, self.west, self.north, self.east))
         south, west, north, east = ends
         return np.array([south, west]), np.array([north, east])
 
@@ -106,8 +106,8 @@ class MapProjection:
         """Return the places (latitude, longitude) of points (x, y) in metres."""
         array = _pairs(points, "points", "x, y")
         away = np.degrees(np.stack([array[..., 1] / RADIUS, array[..., 0] / (RADIUS * self._middle)], axis=-1))
-        found: Floats = away + np.array([float(self.south), float(self.west)])
-        return found
+        degrees: Floats = away + np.array([float(self.south), float(self.west)])
+        return degrees
 
     @property
     def _middle(self) -> float:

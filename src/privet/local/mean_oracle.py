@@ -48,7 +48,7 @@ GRID = 2**20
 
 _LEAST_EPSILON = Fraction(1, 100)
 _LARGEST_BOUND = Fraction(10) ** 100
-_FEW = 100
+_FEW_REPORTS = 100
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -232,7 +232,7 @@ class MeanOracle(Randomizer):
 
         decoded = self._decoded
         value, square = float(tally @ decoded) / n, float(tally @ decoded**2) / n
-        flat, bent = (float_near(one) for one in self.second_moment)
+        flat, bent = (float_near(moment) for moment in self.second_moment)
         least = min(1.0, value**2)
         if bent > 0:
             fourth = float(tally @ decoded**4) / n
@@ -240,7 +240,7 @@ class MeanOracle(Randomizer):
             most = min(1.0, max((square + margin - flat) / bent, least))
         else:
             most = least
-        if few := n < _FEW:
+        if few := n < _FEW_REPORTS:
             least, most = 0.0, 1.0
         spread = flat + (bent - 1) * (most if bent > 1 else least) + bent / self.steps**2
         if whose == "population":
@@ -266,7 +266,7 @@ def numbers_of(answers: Any) -> Floats | None:
     try:
         array = np.asarray(answers)
         if array.dtype == object:  # Fractions and Decimals, and integers of any size
-            array = np.array([float_near(rational(one, "answer")) for one in array.ravel()]).reshape(array.shape)
+            array = np.array([float_near(rational(number, "answer")) for number in array.ravel()]).reshape(array.shape)
     except Exception:  # ragged lists, and whatever a foreign type raises
         return None
     if array.size and (array.dtype.kind not in "iuf" or isinstance(answers, np.ma.MaskedArray)):

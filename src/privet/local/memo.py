@@ -72,11 +72,11 @@ class Memo:
         Raises:
             RequestError: if it is lost, or not a memo of this oracle and survey.
         """
-        found = cls(oracle)
-        found._path = Path(given.path(path, "path", "the file of a memo"))
-        with found._alone():
-            found._read()
-        return found
+        memo = cls(oracle)
+        memo._path = Path(given.path(path, "path", "the file of a memo"))
+        with memo._alone():
+            memo._read()
+        return memo
 
     @property
     def draws(self) -> int:

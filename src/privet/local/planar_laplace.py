@@ -314,12 +314,12 @@ class PlanarLaplace(Randomizer):
             raise BadValue(parameter, "something else", f"two finite numbers ({pair}), or a list of such pairs")
         if self.projection is not None:
             array = self.projection.to_metres(np.clip(array, *self.projection.corners))
-        found = np.zeros(array.shape[:-1], dtype=[("f0", np.int64), ("f1", np.int64)])
+        points = np.zeros(array.shape[:-1], dtype=[("f0", np.int64), ("f1", np.int64)])
         for axis in range(2):
             low, high, most = float(self.box[axis]), float(self.box[axis + 2]), self._steps[axis]
             inside = np.clip(array[..., axis], low, high)  # first: differences of huge numbers overflow
-            found[f"f{axis}"] = np.clip(np.rint((inside - low) / float(self.step)), 0, most)
-        return found
+            points[f"f{axis}"] = np.clip(np.rint((inside - low) / float(self.step)), 0, most)
+        return points
 
     def _randomise(self, answers: Any, ids: Words) -> Bytes:
         sides, drawn = [], self._noise(len(answers))
@@ -339,8 +339,8 @@ class PlanarLaplace(Randomizer):
 
     def _allowed(self, data: Bytes, ids: Words) -> NDArray[np.bool_]:
         x, y = self._points(data)
-        found: NDArray[np.bool_] = (x <= self._steps[0] + self.reach) & (y <= self._steps[1] + self.reach)
-        return found
+        inside: NDArray[np.bool_] = (x <= self._steps[0] + self.reach) & (y <= self._steps[1] + self.reach)
+        return inside
 
     def places(self, reports: Reports) -> Floats:
         """Return the noisy places of reports, in metres or in degrees as they were given, one in each row.
@@ -403,7 +403,7 @@ class PlanarLaplace(Randomizer):
             raise BadParameter("covers", covers, "'reports': places vary in ways that noisy ones do not show")
         error = math.sqrt(self.variance(n))
         half = -float(ndtri((1 - level) / 2)) * error + float(self.step) / 2
-        found = {}
+        estimates = {}
         middle = [float(self.box[axis]) + float(self.step) * int(tally[axis]) / n for axis in range(2)]
         for axis, name in enumerate(("x", "y")):
             value, unit = middle[axis], 1.0
@@ -412,8 +412,8 @@ class PlanarLaplace(Randomizer):
                 here, there = (self.projection.to_degrees(point)[1 - axis] for point in (middle, _moved(middle, axis)))
                 value, unit = float(here), float(there - here)
             ends = value - half * unit, value + half * unit
-            found[name] = MeanEstimate(value, *ends, error * unit, n, level, covers, rejected)
-        return found
+            estimates[name] = MeanEstimate(value, *ends, error * unit, n, level, covers, rejected)
+        return estimates
 
     def __repr__(self) -> str:
         rate = f"{self.promise.metric}, {float(self.rate):.3g} a metre"
@@ -421,7 +421,7 @@ class PlanarLaplace(Randomizer):
 
 
 def _box(given: Any) -> tuple[Fraction, ...]:
-    ends = [rational(one, "box") for one in listed(given, "box", "x low, y low, x high, y high, in metres")]
+    ends = [rational(end, "box") for end in listed(given, "box", "x low, y low, x high, y high, in metres")]
     if len(ends) != 4 or not (ends[0] < ends[2] and ends[1] < ends[3]):
         raise BadParameter("box", given, "x low, y low, x high, y high, in metres, the high ones above the low ones")
     return tuple(ends)

@@ -125,7 +125,7 @@ class ProjectiveResponse(FrequencyOracle):
         meets = planes @ self._vectors(np.array([answer]))[0] % self.order == 0
         holding = int(meets.sum())
         inside, outside = self.p / holding, (1 - self.p) / (self.points - holding)
-        return tuple(inside if one else outside for one in meets.tolist())
+        return tuple(inside if met else outside for met in meets.tolist())
 
     @cached_property
     def _field(self) -> Field:
@@ -143,8 +143,8 @@ class ProjectiveResponse(FrequencyOracle):
         lead = vectors[np.arange(len(vectors)), place]
         scaled = vectors * self._field.inverses[lead][:, None] % self.order
         firsts = np.array([space_points(self.order, place) for place in range(self.length)], dtype=np.int64)
-        found: Integers = self._field.numbers(scaled) - self.order**place + firsts[place]
-        return found
+        numbers: Integers = self._field.numbers(scaled) - self.order**place + firsts[place]
+        return numbers
 
 
 def space_points(order: int, length: int) -> int:

@@ -178,10 +178,10 @@ class Rappor(FrequencyOracle):
         times = None if reports is None else whole(reports, "reports", least=1, most=MOST_REPEATS)
         if times is None or times > _MOST_EXACT_REPORTS:
             return Repeated(self.permanent_event, distinct)
-        one, zero = _binomial(times, self.ones), _binomial(times, self.zeros)
+        ones, zeros = _binomial(times, self.ones), _binomial(times, self.zeros)
         kept = 1 - self.flip / 2
-        own = tuple(kept * a + (1 - kept) * b for a, b in zip(one, zero, strict=True))
-        other = tuple(kept * b + (1 - kept) * a for a, b in zip(one, zero, strict=True))
+        own = tuple(kept * a + (1 - kept) * b for a, b in zip(ones, zeros, strict=True))
+        other = tuple(kept * b + (1 - kept) * a for a, b in zip(ones, zeros, strict=True))
         return Repeated(_swapped(own, other), self.hashes * distinct)
 
     def shuffled(self, n: int) -> Event:
@@ -231,10 +231,10 @@ class Rappor(FrequencyOracle):
         """The bits that each value sets in each cohort: cohorts, values, hashes."""
         if not self._hashed:
             return np.arange(self.values).reshape(1, -1, 1)
-        found = np.zeros((self.cohorts, self.values, self.hashes), dtype=np.int64)
+        places = np.zeros((self.cohorts, self.values, self.hashes), dtype=np.int64)
         for cohort, (number, label) in product(range(self.cohorts), enumerate(self.labels)):
-            found[cohort, number] = _hashed_bits([self.survey, cohort, label], self.hashes, self.bits)
-        return found
+            places[cohort, number] = _hashed_bits([self.survey, cohort, label], self.hashes, self.bits)
+        return places
 
     @cached_property
     def _design(self) -> Floats:
@@ -352,7 +352,7 @@ class Rappor(FrequencyOracle):
         return self.cohorts * int(2**self.bits)
 
     def _outcomes(self, answer: int) -> Row:
-        found = []
+        weights = []
         for cohort in range(self.cohorts):
             own = set(self._places_set[cohort, answer].tolist())
             chances = [self.p if bit in own else self.q for bit in range(self.bits)]
@@ -360,21 +360,21 @@ class Rappor(FrequencyOracle):
                 weight = Fraction(1, self.cohorts)
                 for bit, chance in zip(bits, chances, strict=True):
                     weight *= chance if bit else 1 - chance
-                found.append(weight)
-        return tuple(found)
+                weights.append(weight)
+        return tuple(weights)
 
 
-def _hashed_bits(told: list[Any], count: int, bits: int) -> list[int]:
+def _hashed_bits(parts: list[Any], count: int, bits: int) -> list[int]:
     """Return different bits that a text decides, each by a hash of it."""
-    found: list[int] = []
+    chosen: list[int] = []
     attempt = 0
-    while len(found) < count:
-        text = json.dumps([*told, attempt], ensure_ascii=True).encode()
+    while len(chosen) < count:
+        text = json.dumps([*parts, attempt], ensure_ascii=True).encode()
         bit = int.from_bytes(hashlib.sha256(b"privet rappor 1\n" + text).digest(), "big") % bits
         attempt += 1
-        if bit not in found:
-            found.append(bit)
-    return found
+        if bit not in chosen:
+            chosen.append(bit)
+    return chosen
 
 
 def _binomial(n: int, chance: Fraction) -> tuple[Fraction, ...]:

@@ -120,8 +120,8 @@ class Reports:
     def to_json(self) -> str:
         """Return these reports as JSON, which `read_reports` reads."""
         pairs = zip(self.ids.astype(">u8").view(np.uint8).reshape(len(self), _ID), self.data, strict=True)
-        told = [[id_.tobytes().hex(), base64.b64encode(row.tobytes()).decode()] for id_, row in pairs]
-        return json.dumps({"privet_local": VERSION, "survey": self.digest.hex(), "reports": told})
+        listed = [[id_.tobytes().hex(), base64.b64encode(row.tobytes()).decode()] for id_, row in pairs]
+        return json.dumps({"privet_local": VERSION, "survey": self.digest.hex(), "reports": listed})
 
 
 def read_reports(wire: bytes | str) -> Reports:
@@ -161,14 +161,14 @@ def _from_bytes(wire: bytes) -> Reports:
 
 
 def _from_json(wire: str) -> Reports:
-    told = json.loads(wire)
-    digest = bytes.fromhex(told["survey"])
-    if told["privet_local"] != VERSION or len(digest) != 8:
+    data = json.loads(wire)
+    digest = bytes.fromhex(data["survey"])
+    if data["privet_local"] != VERSION or len(digest) != 8:
         raise ValueError
-    ids = [bytes.fromhex(one) for one, _ in told["reports"]]
-    rows = [base64.b64decode(row, validate=True) for _, row in told["reports"]]
+    ids = [bytes.fromhex(id_) for id_, _ in data["reports"]]
+    rows = [base64.b64decode(row, validate=True) for _, row in data["reports"]]
     width = len(rows[0]) if rows else 0
-    if any(len(one) != _ID for one in ids) or any(len(row) != width for row in rows):
+    if any(len(id_) != _ID for id_ in ids) or any(len(row) != width for row in rows):
         raise ValueError
     read = np.frombuffer(b"".join(ids), ">u8").astype(np.uint64).reshape(len(rows), 2)
     return Reports(digest, read, np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), width))

@@ -58,10 +58,10 @@ class Server:
         if is_a(reports, _WIRE):
             return self._add(cast(Wire, reports))
         accepted = 0
-        for one in listed(reports, "reports", allowed):
-            if not is_a(one, _WIRE):
-                raise BadParameter("reports", one, allowed)
-            accepted += self._add(one)
+        for wire in listed(reports, "reports", allowed):
+            if not is_a(wire, _WIRE):
+                raise BadParameter("reports", wire, allowed)
+            accepted += self._add(wire)
         return accepted
 
     def merge(self, other: Server) -> None:

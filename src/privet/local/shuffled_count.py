@@ -31,7 +31,7 @@ Floats = NDArray[np.float64]
 
 EMPTY, PLUS, MINUS = 0, 1, 2
 _ODDS = 2**60
-_FEWEST, _MOST = 10, 10**7
+_FEWEST_PEOPLE, _MOST_PEOPLE = 10, 10**7
 _LEAST_DELTA = Fraction(1, 10**10)
 _PAIRS_OF_ALL = 10_000
 _MOST_PAIRS = 64
@@ -76,7 +76,7 @@ class ShuffledCount(Randomizer):
             raise BadParameter("epsilon", epsilon, "from 0.2 to 10")
         if not _LEAST_DELTA <= chance < 1:
             raise BadParameter("delta", delta, "from 1e-10 to below 1")
-        honest = whole(people, "people", least=_FEWEST, most=_MOST)
+        honest = whole(people, "people", least=_FEWEST_PEOPLE, most=_MOST_PEOPLE)
         set_fields(self, asked=asked, delta=chance, people=honest, survey=plain_text(survey, "survey"))
         self.bursts  # noqa: B018  (which raises where there is no noise that is enough)
 
@@ -160,7 +160,7 @@ class ShuffledCount(Randomizer):
 
         Guarantee: exact: twice n times that of one person's burst.
         """
-        odds = [Fraction(one, _ODDS) for one in self.bursts]
+        odds = [Fraction(burst, _ODDS) for burst in self.bursts]
         mean = sum((s * odd for s, odd in enumerate(odds, 1)), Fraction(0))
         square = sum((s * s * odd for s, odd in enumerate(odds, 1)), Fraction(0))
         return float_up(2 * whole(n, "n", least=1) * (square - mean**2))
@@ -199,8 +199,8 @@ class ShuffledCount(Randomizer):
         return reach
 
     def __repr__(self) -> str:
-        told = f"epsilon={float(self.asked):g}, delta={float(self.delta):g}, {self.people:,} people or more"
-        return f"ShuffledCount({told}, {self.messages} messages)"
+        terms = f"epsilon={float(self.asked):g}, delta={float(self.delta):g}, {self.people:,} people or more"
+        return f"ShuffledCount({terms}, {self.messages} messages)"
 
 
 def burst_law(people: int, bursts: tuple[int, ...]) -> Floats:
@@ -209,15 +209,15 @@ def burst_law(people: int, bursts: tuple[int, ...]) -> Floats:
     Guarantee: sums of positive floats, so that each probability has a relative error below 1e-12; what is cut is below
     1e-16 for each of the about 50 products.
     """
-    one = np.array([_ODDS - sum(bursts), *bursts], dtype=np.float64) / _ODDS
-    found, power, rest = np.ones(1), one, people
+    law = np.array([_ODDS - sum(bursts), *bursts], dtype=np.float64) / _ODDS
+    total, power, rest = np.ones(1), law, people
     while rest:
         if rest & 1:
-            found = _cut(np.convolve(found, power))
+            total = _cut(np.convolve(total, power))
         rest >>= 1
         if rest:
             power = _cut(np.convolve(power, power))
-    return found
+    return total
 
 
 def _cut(law: Floats) -> Floats:

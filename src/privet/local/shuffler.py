@@ -58,7 +58,7 @@ class Shuffler:
     @property
     def waiting(self) -> int:
         """The number of reports that wait for enough others."""
-        return sum(len(one) for one in self._waiting)
+        return sum(len(batch) for batch in self._waiting)
 
     @property
     def rejected(self) -> dict[str, int]:
@@ -74,18 +74,18 @@ class Shuffler:
         if is_a(reports, _WIRE):
             return self._add(cast(Wire, reports))
         taken = 0
-        for one in listed(reports, "reports", allowed):
-            if not is_a(one, _WIRE):
-                raise BadParameter("reports", one, allowed)
-            taken += self._add(one)
+        for wire in listed(reports, "reports", allowed):
+            if not is_a(wire, _WIRE):
+                raise BadParameter("reports", wire, allowed)
+            taken += self._add(wire)
         return taken
 
     def forward(self) -> Reports | None:
         """Return all waiting reports in a random order, or None while there are fewer than the minimum."""
         if self.waiting < self.minimum:
             return None
-        ids = np.concatenate([one.ids for one in self._waiting])
-        data = np.concatenate([one.data for one in self._waiting])
+        ids = np.concatenate([batch.ids for batch in self._waiting])
+        data = np.concatenate([batch.data for batch in self._waiting])
         order = _permutation(len(data))
         kept = ids[order] if self.oracle.identified else draw_ids(len(data))
         self._waiting = []
@@ -125,8 +125,8 @@ class Shuffler:
             return 0
         possible = self.oracle._allowed(wire.data, wire.ids)
         fresh = [place for place in np.flatnonzero(possible).tolist() if self._is_new(wire.ids[place].tobytes())]
-        told = {FORGED: len(wire) - int(possible.sum()), REPEATED: int(possible.sum()) - len(fresh)}
-        self._rejected.update({reason: count for reason, count in told.items() if count})
+        rejected = {FORGED: len(wire) - int(possible.sum()), REPEATED: int(possible.sum()) - len(fresh)}
+        self._rejected.update({reason: count for reason, count in rejected.items() if count})
         if fresh:
             self._waiting.append(Reports(wire.digest, wire.ids[fresh], wire.data[fresh]))
         return len(fresh)

@@ -101,7 +101,7 @@ class Trust:
         ]
 
         def draw(console: Any) -> None:
-            draw_columns(console, [Figures("trust", names, right=False)], [[one] for one in columns], rows=len(names))
+            draw_columns(console, [Figures("trust", names, right=False)], [[col] for col in columns], rows=len(names))
             for name in names:
                 draw_text(console, f"{name}: {self.words[name]}")
 

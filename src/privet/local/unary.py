@@ -75,13 +75,13 @@ class UnaryEncoding(FrequencyOracle):
 
     def _outcomes(self, answer: int) -> Row:
         chances = [self.p if value == answer else self.q for value in range(self.values)]
-        found = []
+        weights = []
         for bits in product((0, 1), repeat=self.values):
             weight = Fraction(1)
             for bit, chance in zip(bits, chances, strict=True):
                 weight *= chance if bit else 1 - chance
-            found.append(weight)
-        return tuple(found)
+            weights.append(weight)
+        return tuple(weights)
 
 
 @dataclass(frozen=True, repr=False, eq=False, init=False)

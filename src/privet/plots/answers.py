@@ -91,8 +91,8 @@ def plot_answer(
     tall = 2.2 if not heat or grid is None else max(2.2, 0.36 * _room(grid.first) + 0.8)
     height = max(4.2 if len(noisy) == 1 else 0.0, 1.2 + tall * len(noisy))
     wide = 6.4 if grid is None or not heat else max(6.4, 1.6 + 0.85 * _room(grid.second))
-    figure, several = panels(title, x, ys, width=wide, height=height)
-    for series, axes, colour in zip(noisy, several, cycle(COLOURS), strict=False):
+    figure, all_axes = panels(title, x, ys, width=wide, height=height)
+    for series, axes, colour in zip(noisy, all_axes, cycle(COLOURS), strict=False):
         if heat and grid is not None:
             _heat(figure, axes, series, grid)
         elif grid is not None and _over_time(keys[:1]):
@@ -104,7 +104,7 @@ def plot_answer(
         else:
             _bars(axes, series, colour)
     if grid is not None and not heat and len(grid.second) > 1:
-        several[0].legend(
+        all_axes[0].legend(
             title=keys[1].name,
             frameon=False,
             fontsize=9,
@@ -112,26 +112,26 @@ def plot_answer(
             bbox_to_anchor=(1, 1),
             borderaxespad=0.3,
         )
-    _name_places(several, keys, rows, grid, heat=heat)
+    _name_places(all_axes, keys, rows, grid, heat=heat)
     return finish(figure, path, chosen)
 
 
 def _binned(keys: list[ShownSeries], bins: Mapping[str, float]) -> list[ShownSeries]:
     """Return the keys, with bins as texts from their low ends to their high ones."""
     named = {key.name: key for key in keys}
-    found: list[ShownSeries] = []
+    labels: list[ShownSeries] = []
     for key in keys:
         if key.name == "bin_high" and "bin_low" in named:
             continue
         if key.name == "bin_low" and "bin_high" in named:
             ends = zip(key.values, named["bin_high"].values, strict=True)
-            found.append(_Labels("bin", [_bin(low, high) for low, high in ends]))
+            labels.append(_Labels("bin", [_bin(low, high) for low, high in ends]))
         elif key.name in bins:
             width = bins[key.name]
-            found.append(_Labels(key.name, [_bin(low, None if low is None else low + width) for low in key.values]))
+            labels.append(_Labels(key.name, [_bin(low, None if low is None else low + width) for low in key.values]))
         else:
-            found.append(key)
-    return found
+            labels.append(key)
+    return labels
 
 
 def _bin(low: Any, high: Any) -> str:
@@ -168,15 +168,15 @@ def _written(grid: Grid) -> bool:
     return len(grid.first) * len(grid.second) <= _MOST_WRITTEN
 
 
-def _widths_in_words(several: Sequence[ShownSeries]) -> str:
+def _widths_in_words(columns: Sequence[ShownSeries]) -> str:
     """Return how wide the intervals of some columns are, the narrowest and the widest of each."""
-    told = []
-    for series in several:
+    widths = []
+    for series in columns:
         low, high = _ends(series)
-        halves = [(one - other) / 2 for one, other in zip(high, low, strict=True) if math.isfinite(one - other)]
+        halves = [(upper - lower) / 2 for upper, lower in zip(high, low, strict=True) if math.isfinite(upper - lower)]
         ends = [shown_error(end) for end in (min(halves, default=math.inf), max(halves, default=math.inf))]
-        told.append(f"± {ends[0]}" if ends[0] == ends[1] else f"± {ends[0]} to ± {ends[1]}")
-    return ", ".join(told)
+        widths.append(f"± {ends[0]}" if ends[0] == ends[1] else f"± {ends[0]} to ± {ends[1]}")
+    return ", ".join(widths)
 
 
 def _grid(keys: Sequence[ShownSeries], *, any_size: bool) -> Grid | None:
@@ -254,7 +254,7 @@ def _grouped(axes: Axes, series: ShownSeries, grid: Grid) -> None:
     """Draw a bar for each pair of keys, those of the first key beside each other."""
     width = 0.8 / len(grid.second)
     for side, (value, colour) in enumerate(zip(grid.second, cycle(COLOURS), strict=False)):
-        rows = [(place, grid.rows[one, value]) for place, one in enumerate(grid.first) if (one, value) in grid.rows]
+        rows = [(place, grid.rows[key, value]) for place, key in enumerate(grid.first) if (key, value) in grid.rows]
         at = [place + (side - (len(grid.second) - 1) / 2) * width for place, _ in rows]
         part = _SomeRows(series, [row for _, row in rows])
         _bars(axes, part, colour, places=at, width=0.92 * width, label=_label(value))
@@ -264,8 +264,8 @@ def _heat(figure: Figure, axes: Axes, series: ShownSeries, grid: Grid) -> None:
     """Draw two keys as rows and columns of a map, each cell with its value and error while there is room."""
     values, (low, high) = _numbers(series), _ends(series)
     cells = [
-        [values[grid.rows[one, two]] if (one, two) in grid.rows else math.nan for two in grid.second]
-        for one in grid.first
+        [values[grid.rows[first, second]] if (first, second) in grid.rows else math.nan for second in grid.second]
+        for first in grid.first
     ]
     shown = axes.imshow(cells, aspect="auto", cmap="Blues")
     figure.colorbar(shown, ax=axes, label=series.name, fraction=0.05, pad=0.02, format=_WRITTEN)
@@ -274,28 +274,28 @@ def _heat(figure: Figure, axes: Axes, series: ShownSeries, grid: Grid) -> None:
     middle = (min(known, default=0.0) + max(known, default=0.0)) / 2
     if not _written(grid):
         return
-    for (one, two), row in grid.rows.items():
+    for (down, across), row in grid.rows.items():
         if math.isfinite(values[row]):
             error = max(high[row] - values[row], values[row] - low[row])
-            told = shown_estimate(values[row], error).replace(" ± ", "\n± ")
+            text = shown_estimate(values[row], error).replace(" ± ", "\n± ")
             dark = values[row] > middle
-            place = grid.second.index(two), grid.first.index(one)
-            axes.text(*place, told, ha="center", va="center", fontsize=7, color="white" if dark else "#1a1a1a")
+            place = grid.second.index(across), grid.first.index(down)
+            axes.text(*place, text, ha="center", va="center", fontsize=7, color="white" if dark else "#1a1a1a")
 
 
 def _name_places(
-    several: Sequence[Axes], keys: Sequence[ShownSeries], rows: int, grid: Grid | None, *, heat: bool
+    all_axes: Sequence[Axes], keys: Sequence[ShownSeries], rows: int, grid: Grid | None, *, heat: bool
 ) -> None:
     """Write the names of groups below the bars, in lines where they are long, and numbers as people write them."""
-    last = several[-1]
+    last = all_axes[-1]
     if heat and grid is not None:
         down, across = _named_places(grid.first), _named_places(grid.second)
-        for axes in several:
+        for axes in all_axes:
             axes.set_yticks(down, [_label(grid.first[place]) for place in down])
             axes.set_xticks(across, [_label(grid.second[place]) for place in across])
         _tilt(last, [_label(grid.second[place]) for place in across])
         return
-    for axes in several:
+    for axes in all_axes:
         axes.yaxis.set_major_formatter(_WRITTEN)
     if _over_time(keys[:1]) and (grid is not None or len(keys) == 1) and rows > 2:
         if isinstance(keys[0].values[0], datetime.date):
@@ -348,8 +348,8 @@ def _label(value: Any) -> str:
     """Return a key as a picture shows it: midnights as dates, long texts cut, and no formula of Matplotlib's."""
     if isinstance(value, datetime.datetime) and value.time() == datetime.time():
         value = value.date()
-    told = "NULL" if value is None else str(value)
-    return (told if len(told) <= _LONGEST else f"{told[: _LONGEST - 3]}...").replace("$", r"\$")
+    text = "NULL" if value is None else str(value)
+    return (text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}...").replace("$", r"\$")
 
 
 def _numbers(series: ShownSeries) -> list[float]:

@@ -35,16 +35,16 @@ def panels(title: str, x: str, ys: Sequence[str], *, width: float, height: float
         figsize=(width, height), layout="constrained"
     )
     figure._repr_png_ = partial(_png, figure)  # type: ignore[attr-defined]  # a notebook shows it without magic
-    several: list[Axes] = list(figure.subplots(len(ys), 1, sharex=True, squeeze=False)[:, 0])
-    several[0].set_title(title, loc="left", fontsize=11)
-    several[-1].set_xlabel(x)
-    for axes, y in zip(several, ys, strict=True):
+    all_axes: list[Axes] = list(figure.subplots(len(ys), 1, sharex=True, squeeze=False)[:, 0])
+    all_axes[0].set_title(title, loc="left", fontsize=11)
+    all_axes[-1].set_xlabel(x)
+    for axes, y in zip(all_axes, ys, strict=True):
         axes.set_ylabel(y)
         axes.grid(True, color="#e3e3e3", linewidth=0.8)
         axes.set_axisbelow(True)
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
-    return figure, several
+    return figure, all_axes
 
 
 def _png(figure: Figure) -> bytes:
@@ -96,9 +96,9 @@ def _darken(figure: Figure) -> None:
             line.set_markerfacecolor(_on_dark(line.get_markerfacecolor(), ink))
         for patch in (*axes.patches, *_patches_of(axes.get_legend())):
             patch.set_facecolor(_on_dark(patch.get_facecolor(), ink))
-        for several in axes.collections:
-            if not isinstance(several.norm, Normalize) or several.get_array() is None:
-                several.set_color([_on_dark(one, ink) for one in several.get_facecolor()] or [ink])
+        for collection in axes.collections:
+            if not isinstance(collection.norm, Normalize) or collection.get_array() is None:
+                collection.set_color([_on_dark(colour, ink) for colour in collection.get_facecolor()] or [ink])
         legend = axes.get_legend()
         for text in () if legend is None else (*legend.get_texts(), legend.get_title()):
             text.set_color(ink)

@@ -43,25 +43,25 @@ def plot_estimates(
         theme: "light" or "dark".
     """
     theme = read_theme(theme)
-    several = list(estimates.items())
-    level = f"estimate and {several[0][1].confidence * 100:g}% interval" if several else "estimate"
-    figure, axes = canvas(title, level, "", height=1.3 + _ROW * max(len(several), 2))
-    finite = [x for _, one in several for x in (one.value, one.low, one.high) if math.isfinite(x)] or [0.0, 1.0]
+    rows = list(estimates.items())
+    level = f"estimate and {rows[0][1].confidence * 100:g}% interval" if rows else "estimate"
+    figure, axes = canvas(title, level, "", height=1.3 + _ROW * max(len(rows), 2))
+    finite = [x for _, row in rows for x in (row.value, row.low, row.high) if math.isfinite(x)] or [0.0, 1.0]
     if reference is not None:
         finite.append(reference)
         axes.axvline(reference, color="#3d3d3d", linewidth=1, linestyle=":")
     room = 0.06 * ((max(finite) - min(finite)) or 1.0)
     left, right = min(finite) - room, max(finite) + room
-    for place, (_, one) in enumerate(several):
-        low, high = (end if math.isfinite(end) else edge for end, edge in ((one.low, left), (one.high, right)))
+    for place, (_, bar) in enumerate(rows):
+        low, high = (end if math.isfinite(end) else edge for end, edge in ((bar.low, left), (bar.high, right)))
         axes.plot([low, high], [place, place], color=COLOURS[0], linewidth=2, alpha=0.6)
-        for end, at, arrow in ((one.low, low, "<"), (one.high, high, ">")):
+        for end, at, arrow in ((bar.low, low, "<"), (bar.high, high, ">")):
             axes.plot([at], [place], color=COLOURS[0], marker="|" if math.isfinite(end) else arrow, markersize=8)
-        if math.isfinite(one.value):
-            axes.plot([one.value], [place], color=COLOURS[0], marker="o", markersize=6)
+        if math.isfinite(bar.value):
+            axes.plot([bar.value], [place], color=COLOURS[0], marker="o", markersize=6)
     axes.set_xlim(left, right)
-    axes.set_yticks(range(len(several)), [name for name, _ in several])
-    axes.set_ylim(len(several) - 0.5, -0.5)
+    axes.set_yticks(range(len(rows)), [name for name, _ in rows])
+    axes.set_ylim(len(rows) - 0.5, -0.5)
     return finish(figure, path, theme)
 
 
@@ -91,14 +91,14 @@ def plot_p_values(
     """
     from scipy.special import betaincinv
 
-    several = {name: np.sort(_numbers(values, name, 0, 1)) for name, values in _mapping(p_values, "p_values").items()}
+    ordered = {name: np.sort(_numbers(values, name, 0, 1)) for name, values in _mapping(p_values, "p_values").items()}
     figure, axes = canvas("p-values of true hypotheses", "share of tests", "p-value", width=4.8, height=4.6)
-    fewest = min(values.size for values in several.values())
+    fewest = min(values.size for values in ordered.values())
     places = np.linspace(0, fewest + 1, _SHOWN + 2)[1:-1]
     low, high = (betaincinv(places, fewest + 1 - places, tail) for tail in (0.025, 0.975))
     axes.fill_between(places / (fewest + 1), low, high, color="#9a9a9a", alpha=0.25, lw=0)
     axes.plot([0, 1], [0, 1], color="#9a9a9a", lw=1.2, ls="--", label="as it should be")
-    for (name, values), colour in zip(several.items(), COLOURS * len(several), strict=False):
+    for (name, values), colour in zip(ordered.items(), COLOURS * len(ordered), strict=False):
         chosen = np.unique(np.linspace(0, values.size - 1, min(values.size, _SHOWN)).astype(int))
         axes.plot((chosen + 1) / (values.size + 1), values[chosen], color=colour, lw=1.8, label=name)
     axes.set_xlim(0, 1)
@@ -132,9 +132,9 @@ def plot_power(
     """
     alpha = float_near(open_probability(level, "level"))
     people = _numbers(sizes, "sizes", 1e-9, 1e18)
-    several = _mapping(powers, "powers")
+    shares = _mapping(powers, "powers")
     figure, axes = canvas("Power against the number of people", "people", "share of tests that reject")
-    for (name, values), colour in zip(several.items(), COLOURS * len(several), strict=False):
+    for (name, values), colour in zip(shares.items(), COLOURS * len(shares), strict=False):
         heights = _numbers(values, name, 0, 1)
         if heights.shape != people.shape:
             raise BadParameter("powers", name, f"lists of {people.size} shares, one for each size")
@@ -148,10 +148,10 @@ def plot_power(
 
 def _mapping(given: object, parameter: str) -> Mapping[str, Sequence[float] | Floats]:
     allowed = "a mapping of names to lists of numbers"
-    several = mapping(given, parameter, allowed)
-    if not several:
+    lists = mapping(given, parameter, allowed)
+    if not lists:
         raise BadParameter(parameter, "nothing", allowed)
-    return several
+    return lists
 
 
 def _numbers(values: object, name: str, least: float, most: float) -> Floats:

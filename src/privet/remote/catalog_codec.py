@@ -24,9 +24,9 @@ _MODULES = (budget, division, relation, schema, unit, nodes)
 
 def _kinds() -> Iterator[tuple[str, type]]:
     for module in _MODULES:
-        for name, one in vars(module).items():
-            if isinstance(one, type) and is_dataclass(one) and one.__module__ == module.__name__:
-                yield name, one
+        for name, kind in vars(module).items():
+            if isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == module.__name__:
+                yield name, kind
 
 
 KINDS: Mapping[str, type] = MappingProxyType(dict(_kinds()))
@@ -35,31 +35,31 @@ KINDS: Mapping[str, type] = MappingProxyType(dict(_kinds()))
 
 def write_catalog(catalog: Catalog) -> dict[str, Any]:
     """Return a catalog as JSON can hold it; the rows of public tables are not in it."""
-    schemas = {name: replace(one, contents=None) for name, one in catalog.schemas.items()}
-    views = {name: _view(one) for name, one in catalog.views.items()}
+    schemas = {name: replace(table, contents=None) for name, table in catalog.schemas.items()}
+    views = {name: _view(view) for name, view in catalog.views.items()}
     return {
-        "schemas": [[name, write_value(one)] for name, one in schemas.items()],
-        "views": [[name, write_value(one)] for name, one in views.items()],
+        "schemas": [[name, write_value(table)] for name, table in schemas.items()],
+        "views": [[name, write_value(view)] for name, view in views.items()],
         "budget": write_value(catalog.budget),
         "schema": catalog.schema,
     }
 
 
 def _view(view: nodes.PrivateRows) -> nodes.PrivateRows:
-    return replace(view, tables={}) if any(one.name == "tables" for one in fields(view)) else view
+    return replace(view, tables={}) if any(field.name == "tables" for field in fields(view)) else view
 
 
 def read_catalog(data: Mapping[str, Any], rows_of: Callable[[str], Any]) -> Catalog:
     """Return the catalog that a server wrote; `rows_of` fetches the rows of a public table when they are needed."""
     try:
         schemas: dict[str, Schema] = {}
-        for name, one in data["schemas"]:
-            found = read_value(one)
-            public = found.unit.public
-            schemas[name] = replace(found, contents=Contents(partial(rows_of, name))) if public else found
-        views = {name: read_value(one) for name, one in data["views"]}
+        for name, written in data["schemas"]:
+            declared = read_value(written)
+            public = declared.unit.public
+            schemas[name] = replace(declared, contents=Contents(partial(rows_of, name))) if public else declared
+        views = {name: read_value(value) for name, value in data["views"]}
         for name, view in views.items():
-            if any(one.name == "tables" for one in fields(view)):
+            if any(field.name == "tables" for field in fields(view)):
                 views[name] = replace(view, tables=schemas)
         return Catalog(schemas, views, read_value(data["budget"]), data["schema"])
     except (KeyError, TypeError, ValueError, AttributeError):
@@ -82,13 +82,13 @@ def write_value(value: Any) -> Any:
     if isinstance(value, datetime.date):
         return {"date": value.isoformat()}
     if isinstance(value, tuple | list):
-        return [write_value(one) for one in value]
+        return [write_value(item) for item in value]
     if isinstance(value, frozenset):
         return {"set": sorted(map(write_value, value), key=repr)}
     if isinstance(value, Mapping):
-        return {"mapping": [[write_value(key), write_value(one)] for key, one in value.items()]}
+        return {"mapping": [[write_value(key), write_value(item)] for key, item in value.items()]}
     if KINDS.get(kind.__name__) is kind:
-        return {kind.__name__: {one.name: write_value(getattr(value, one.name)) for one in fields(value)}}
+        return {kind.__name__: {field.name: write_value(getattr(value, field.name)) for field in fields(value)}}
     if isinstance(value, str):
         return str(value)
     raise Unsupported(f"a {kind.__name__} cannot be described to a client")
@@ -97,27 +97,27 @@ def write_value(value: Any) -> Any:
 def read_value(data: Any) -> Any:
     """Return the value that was written."""
     if isinstance(data, list):
-        return tuple(read_value(one) for one in data)
+        return tuple(read_value(item) for item in data)
     if not isinstance(data, dict):
         return data
-    ((kind, told),) = data.items()
+    ((kind, written),) = data.items()
     match kind:
         case "float":
-            return float.fromhex(told)
+            return float.fromhex(written)
         case "ratio":
-            return Fraction(told)
+            return Fraction(written)
         case "span":
-            days, seconds, micro = told
+            days, seconds, micro = written
             return datetime.timedelta(days, seconds, micro)
         case "timestamp":
-            return datetime.datetime.fromisoformat(told)
+            return datetime.datetime.fromisoformat(written)
         case "date":
-            return datetime.date.fromisoformat(told)
+            return datetime.date.fromisoformat(written)
         case "set":
-            return frozenset(read_value(one) for one in told)
+            return frozenset(read_value(item) for item in written)
         case "mapping":
-            return {read_value(key): read_value(one) for key, one in told}
+            return {read_value(key): read_value(item) for key, item in written}
     made = KINDS[kind]
-    given = {name: read_value(one) for name, one in told.items()}
-    own = [one for one in fields(made) if one.init]
-    return made(**{one.name: given[one.name] for one in own if one.name in given})
+    given = {name: read_value(item) for name, item in written.items()}
+    own = [field for field in fields(made) if field.init]
+    return made(**{field.name: given[field.name] for field in own if field.name in given})

@@ -26,15 +26,15 @@ def read_error(told: Any, status: int) -> PrivetError:
     """Return the error that a server told of, with its fields."""
     if not isinstance(told, dict) or not isinstance(told.get("message"), str):
         return LedgerError(f"the server answered with HTTP status {status}, and not as a server of Privet does")
-    listed = (one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, PrivetError))
-    kinds = {one.code: one for one in listed}
+    listed = (cls for cls in vars(errors).values() if isinstance(cls, type) and issubclass(cls, PrivetError))
+    kinds = {cls.code: cls for cls in listed}
     kind = kinds.get(str(told.get("code")), kinds.get(str(told.get("code")).partition(".")[0], PrivetError))
-    found = kind.__new__(kind, told["message"])
+    error = kind.__new__(kind, told["message"])
     fields = {name: value for name, value in told.items() if name not in ("code", "message") and name.isidentifier()}
-    found.__dict__.update(fields)
-    if isinstance(found, Busy):
-        found.retry_after = max(1, min(60, int(told.get("retry_after") or 1)))
-    return found
+    error.__dict__.update(fields)
+    if isinstance(error, Busy):
+        error.retry_after = max(1, min(60, int(told.get("retry_after") or 1)))
+    return error
 
 
 class HttpClient:
@@ -79,9 +79,9 @@ class HttpClient:
     def answer(self, identifier: str) -> Any:
         """Return a question once it is answered, or failed, or interrupted."""
         while True:
-            status, told = self._call("GET", f"/v1/answers/{segment(identifier)}?wait={_LONGEST_WAIT}", None, {})
+            status, reply = self._call("GET", f"/v1/answers/{segment(identifier)}?wait={_LONGEST_WAIT}", None, {})
             if status != 202:
-                return told
+                return reply
 
     def _call(self, method: str, path: str, body: str | None, headers: Mapping[str, str]) -> tuple[int, Any]:
         sent = {"Authorization": f"Bearer {self._token}", "Accept": "application/json", **headers}
@@ -89,12 +89,12 @@ class HttpClient:
             sent["Content-Type"] = "application/json"
         status, text = self._exchange(method, self._place.path + path, body, sent)
         try:
-            told = json.loads(text)
+            reply = json.loads(text)
         except ValueError:
-            told = None
-        if status >= 400 or not isinstance(told, dict):
-            raise_alone(read_error(told.get("error") if isinstance(told, dict) else None, status))
-        return status, told
+            reply = None
+        if status >= 400 or not isinstance(reply, dict):
+            raise_alone(read_error(reply.get("error") if isinstance(reply, dict) else None, status))
+        return status, reply
 
     def _exchange(self, method: str, path: str, body: str | None, headers: dict[str, str]) -> tuple[int, bytes]:
         """Return the status and the body of a response. A connection that went stale is opened once more.
@@ -108,13 +108,13 @@ class HttpClient:
                 if connection is None:
                     connection = self._local.connection = self._connect()
                 connection.request(method, path, None if body is None else body.encode(), headers)
-                found = connection.getresponse()
-                return found.status, found.read()
+                response = connection.getresponse()
+                return response.status, response.read()
             except (OSError, http.client.HTTPException):
                 self.close()
                 if fresh:
-                    told = f"the server at {self.url} cannot be reached; what was asked already is not charged again"
-                    raise_alone(LedgerError(told))
+                    message = f"the server at {self.url} cannot be reached; what was asked already is not charged again"
+                    raise_alone(LedgerError(message))
 
     def _connect(self) -> http.client.HTTPConnection:
         host, port = str(self._place.hostname), self._place.port

@@ -102,10 +102,10 @@ class RemoteLedger:
         """Return what was released for a plan that the account has paid for; it never changes, and is kept."""
         if digest not in self._found:
             try:
-                told = self._client.get(f"{self._place}/releases/{segment(digest)}")
+                reply = self._client.get(f"{self._place}/releases/{segment(digest)}")
             except NotFound:
                 return None
-            self._found[digest] = Receipt(**told["receipt"]), codec.read_plain(told["released"])
+            self._found[digest] = Receipt(**reply["receipt"]), codec.read_plain(reply["released"])
             if len(self._found) > _MOST_KEPT:
                 self._found.popitem(last=False)
         return self._found[digest]
@@ -116,13 +116,13 @@ class RemoteLedger:
 
     def history(self) -> tuple[Entry, ...]:
         """Return the account's own charges, oldest first."""
-        found: list[Entry] = []
+        entries: list[Entry] = []
         after = 0
         while True:
             page = self._client.get(f"{self._place}/history?after={after}&limit=1000")
-            found += [_entry(one) for one in page["charges"]]
+            entries += [_entry(charge) for charge in page["charges"]]
             if page["next"] is None:
-                return tuple(found)
+                return tuple(entries)
             after = page["next"]
 
     def budget_of(self, account: str | None = None) -> Budget:
@@ -140,18 +140,18 @@ class RemoteLedger:
         raise Unsupported("the ledger is on the server, where the custodian or an auditor verifies it")
 
 
-def _entry(told: Mapping[str, Any]) -> Entry:
+def _entry(data: Mapping[str, Any]) -> Entry:
     return Entry(
-        told["number"],
-        told["time"],
-        told["account"],
-        told["digest"],
-        codec.read_event(told["event"]),
-        told["key"],
+        data["number"],
+        data["time"],
+        data["account"],
+        data["digest"],
+        codec.read_event(data["event"]),
+        data["key"],
         None,
-        tuple(sorted(told["versions"].items())),
-        told["text"],
-        told["facts"],
+        tuple(sorted(data["versions"].items())),
+        data["text"],
+        data["facts"],
     )
 
 
@@ -174,9 +174,9 @@ def sent_value(value: Any, name: str) -> Any:
         case str():
             return str(value)
         case Mapping():
-            return {str(key): sent_value(one, name) for key, one in value.items()}
+            return {str(key): sent_value(item, name) for key, item in value.items()}
         case list() | tuple():
-            return [sent_value(one, name) for one in value]
+            return [sent_value(item, name) for item in value]
         case Term():
             raise Unsupported(f"{name}= is an expression built in Python, which {_UNSENT}, or select it in the rows")
     ratio = read_rational(value)
@@ -201,7 +201,7 @@ def sent_question(question: Any, catalog: Catalog) -> tuple[str, dict[str, Any]]
     said = {"within": wish.within, "confidence": wish.confidence, "covers": wish.covers}
     said["contribution"] = "auto" if wish.auto else None
     said["find_groups"] = True if wish.find else None
-    return text, {name: sent_value(_width(one), name) for name, one in said.items() if one is not None}
+    return text, {name: sent_value(_width(value), name) for name, value in said.items() if value is not None}
 
 
 def _width(value: Any) -> Any:
@@ -232,15 +232,15 @@ def sent_hypothesis(given: Any) -> dict[str, Any]:
     kind = type(given).__name__
     if getattr(study, kind, None) is not type(given):
         raise Unsupported(f"a {kind} is not a hypothesis of privet.study, and cannot be sent to a server")
-    told = {one.name: sent_value(getattr(given, one.name), one.name) for one in fields(given) if one.init}
-    return {"kind": kind, **{name: one for name, one in told.items() if one is not None}}
+    stated = {field.name: sent_value(getattr(given, field.name), field.name) for field in fields(given) if field.init}
+    return {"kind": kind, **{name: value for name, value in stated.items() if value is not None}}
 
 
 def sent_family(given: Any) -> dict[str, Any]:
     """Return a family of hypotheses."""
     rest = {name: sent_value(getattr(given, name), name) for name in ("weights", "method", "level", "shares")}
-    told = {"hypotheses": [sent_hypothesis(one) for one in given.hypotheses]}
-    return {**told, **{name: one for name, one in rest.items() if one is not None}}
+    hypotheses = {"hypotheses": [sent_hypothesis(hypothesis) for hypothesis in given.hypotheses]}
+    return {**hypotheses, **{name: value for name, value in rest.items() if value is not None}}
 
 
 def practice_session(catalog: Catalog, account: str) -> Session:
@@ -250,14 +250,14 @@ def practice_session(catalog: Catalog, account: str) -> Session:
 
     Guarantee: what the session releases is a function of declared facts and of fresh noise.
     """
-    known = {name: one for name, one in catalog.schemas.items() if one.link is None}
+    known = {name: schema for name, schema in catalog.schemas.items() if schema.link is None}
     if not known:
         raise Unsupported("there is no table to practise with: all of them link to others")
     folder = tempfile.mkdtemp(prefix="privet-practice-")
     try:
-        bare = {name: _table(one, None) for name, one in known.items()}
+        bare = {name: _table(schema, None) for name, schema in known.items()}
         files = write_rows(Path(folder), bare)
-        made = {name: _table(one, files[name]) for name, one in known.items()}
+        made = {name: _table(schema, files[name]) for name, schema in known.items()}
         ledger = MemoryLedger(catalog.budget)
         session = Session(made, ledger=ledger, account=account, schema=catalog.schema)
     except BaseException:
@@ -360,10 +360,10 @@ class RemoteSession(Session):
 
     def _refresh(self) -> None:
         """Fetch what planning needs: it changes with declarations, budgets and days."""
-        told = self._client.get(f"{self._place}/catalog")
-        self._catalog = read_catalog(told, self._public_rows)
+        reply = self._client.get(f"{self._place}/catalog")
+        self._catalog = read_catalog(reply, self._public_rows)
         ledger = RemoteLedger(self._client, self._place, self._catalog.budget)
-        account = str(told.get("account"))
+        account = str(reply.get("account"))
         self._executor = Executor(self._catalog.schemas, RemoteEngine(), ledger, account, pace=Pace(None))
 
     def _public_rows(self, name: str) -> Any:
@@ -404,9 +404,9 @@ class RemoteSession(Session):
             body, given = self._sent(operation, given)
             with _reading():
                 try:
-                    found = method(self, **given)
+                    result = method(self, **given)
                     if key is None:
-                        return found
+                        return result
                 except NeedsServer:
                     pass
             self._ask(operation, body, key, moment.isoformat())
@@ -425,12 +425,14 @@ class RemoteSession(Session):
             raise RequestError("run takes what this session planned; plan the question again with it")
         operation, asked, moment = known[1]
         with asked_at(moment):
-            body, _ = self._sent(operation, {**asked, **{name: one for name, one in given.items() if name != "covers"}})
+            body, _ = self._sent(
+                operation, {**asked, **{name: item for name, item in given.items() if name != "covers"}}
+            )
             with _reading():
                 try:
-                    found = method(self, plan, **given)
+                    result = method(self, plan, **given)
                     if key is None:
-                        return found
+                        return result
                 except NeedsServer:
                     pass
             self._ask(operation, body, key, moment.isoformat())
@@ -462,22 +464,22 @@ class RemoteSession(Session):
                     body["question"], said = sent_question(value, self._catalog)
                     body |= said
                 case "questions":
-                    body["questions"] = [self._plain_question(one) for one in value]
+                    body["questions"] = [self._plain_question(question) for question in value]
                 case "table":
-                    told, here["table"] = sent_rows(value, self._catalog)
-                    body |= told
+                    rows, here["table"] = sent_rows(value, self._catalog)
+                    body |= rows
                 case "hypothesis":
                     body["hypothesis"] = sent_hypothesis(value)
                 case "family":
                     body["family"] = sent_family(value)
                 case "weights" if operation == "marginals" and isinstance(value, Mapping):
                     body["weights"] = [
-                        [list(key) if isinstance(key, tuple) else [key], sent_value(one, name)]
-                        for key, one in value.items()
+                        [list(key) if isinstance(key, tuple) else [key], sent_value(weight, name)]
+                        for key, weight in value.items()
                     ]
                 case _:
                     body[name] = sent_value(value, name)
-        return {name: one for name, one in body.items() if one is not None}, here
+        return {name: item for name, item in body.items() if item is not None}, here
 
     def _plain_question(self, question: Any) -> str:
         text, said = sent_question(question, self._catalog)
@@ -495,10 +497,10 @@ class RemoteSession(Session):
                 raise RequestError("key must be a short printable text of ASCII characters")
             headers["Idempotency-Key"] = key
         for _ in range(5):
-            status, told = self._client.post(f"{self._place}/{operation}", body, headers)
+            status, reply = self._client.post(f"{self._place}/{operation}", body, headers)
             if status == 202:
-                told = self._client.answer(str(told["id"]))
-            if told.get("state") == "released":
+                reply = self._client.answer(str(reply["id"]))
+            if reply.get("state") == "released":
                 return
         raise RequestError("the server was stopped before it answered; ask again, which is not charged twice")
 
@@ -533,7 +535,7 @@ def connect(url: str, token: str | None = None, *, dataset: str | None = None) -
         raise RequestError("pass token=, or set PRIVET_TOKEN: the custodian makes one with `privet token add`")
     client = HttpClient(url, given)
     try:
-        names = [str(one["name"]) for one in client.get("/v1/datasets")["datasets"]]
+        names = [str(entry["name"]) for entry in client.get("/v1/datasets")["datasets"]]
         if dataset is None:
             if len(names) != 1:
                 raise RequestError(
