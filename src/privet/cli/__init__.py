@@ -74,7 +74,7 @@ _OWN = {
     "privet.stream.command:command": "Release running sums of a stream, step by step.",
     "privet.survey.survey_command:command": "Ask a survey in which each person randomises before sending.",
 }
-"""What is told of the commands of higher packages of Privet, so that help need not import them."""
+"""The help of the commands of higher packages of Privet, so that help need not import them."""
 
 _NAME = re.compile("[a-z][a-z0-9-]{0,30}")
 

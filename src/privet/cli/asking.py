@@ -234,7 +234,7 @@ def read_contribution(text: str | None) -> Contribution | None:
 
 @contextmanager
 def opened(config: Path, analyst: str | None, *, plans: bool = False) -> Iterator[OpenedSession]:
-    """Open what a privet.toml declares, for one of its analysts; for plans, neither its data nor a new ledger."""
+    """Open the data set of a privet.toml for one of its analysts; for plans, neither its data nor a new ledger."""
     from privet.config import read_config, sessions
     from privet.core.errors import InvariantError
     from privet.core.ports import LedgerAdmin
@@ -256,7 +256,7 @@ def asking(place: OpenedSession) -> Iterator[None]:
         yield
 
 
-# `privet ask`: a private answer with error bars, what it cost, what is left, and what it covers.
+# `privet ask`: a private answer with error bars, its cost, the remaining budget, and what the error bars cover.
 
 
 @click.command()
@@ -357,7 +357,7 @@ def _facts(answer: Answer, charge: dict[str, Any], price: dict[str, float] | Non
     ]
 
 
-# `privet plan`: what a question would cost and how wide its answer would be. Free, and reads no data.
+# `privet plan`: the price of a question and the width of its answer. Free, and reads no data.
 
 
 @click.command()
@@ -468,7 +468,7 @@ def _print_widths(plan: Plan) -> None:
     print_table(heads, rows)
 
 
-# `privet tables`: what may be asked about, and example questions.
+# `privet tables`: the tables that may be asked about, and example questions.
 
 
 @click.command()

@@ -53,7 +53,7 @@ class Asked:
 
 
 def audit_own(asked: Asked) -> bool:
-    """Audit what was asked for, print the report, and return whether the claim stands."""
+    """Audit a mechanism, print the report, and return whether the claim stands."""
     from privet.audit import audit, audit_bits
     from privet.mechanisms import Mechanism
 
@@ -123,7 +123,7 @@ def _claim(asked: Asked, subject: Any) -> Any:
 
 
 def _bits(audit_bits: Any, draw: Any, claim: Any, size: int, values: tuple[Any, Any]) -> Report | None:
-    """Return what the low bits leak, where releases are doubles; None for other releases."""
+    """Return the leak of the low bits, where releases are doubles; None for other releases."""
     import numpy as np
 
     from privet.core.errors import RequestError

@@ -1,4 +1,4 @@
-"""`privet budget`: what is left of each budget, and what the promise means."""
+"""`privet budget`: the remainder of each budget, and the meaning of the promise."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def command(analyst: str | None, config: Path, ledger_path: Path | str | None, a
 
 
 def _blocks(config: Path, ledger: LedgerAdmin, analyst: str | None) -> dict[str, dict[str, Any]]:
-    """Return of each divided table what its blocks have spent, and what that means."""
+    """Return for each divided table the spending of its blocks, and its meaning."""
     from privet.config import read_config
     from privet.core.ports import CountsBlocks
     from privet.core.schema import followed
@@ -84,7 +84,7 @@ def _blocks(config: Path, ledger: LedgerAdmin, analyst: str | None) -> dict[str,
 
 
 def _meaning(config: Path) -> list[str]:
-    """Return what the data set's budget promises: a ledger alone does not know to whom."""
+    """Return the promise of the data set's budget: a ledger alone does not know to whom."""
     from privet.config import read_config
     from privet.config.checking import promise_in_words
 

@@ -1,6 +1,6 @@
 """`privet demo`: questions about a made-up hospital, with honest error bars, under a budget that runs out.
 
-The data are made up, so the truth may be shown beside what is released. No one else may see it.
+The data are made up, so the truth may be shown beside the releases. Nowhere else may it be shown.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from privet.core.errors import PrivetError
 
 
-# The demo's picture: what was released, with its intervals, over the truth that only made-up data may show.
+# The demo's picture: the releases, with their intervals, over the truth, which may be shown for made-up data alone.
 
 
 def draw(answer: Answer, truth: Mapping[tuple[Any, ...], tuple[Any, ...]], path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`privet test`: hypotheses about private tables, each a command of its own; charged first, and again for free."""
+"""`privet test`: hypotheses about private tables, one command for each kind; charged first, and again for free."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _SHARED = frozenset(str(option.name) for option in vars(with_options(lambda: Non
 
 
 def tests_table(made: Callable[..., tuple[str, Hypothesis]]) -> Callable[..., None]:
-    """Return a command that tests what a function makes of its own arguments: a table's name and a hypothesis."""
+    """Return a command that tests a table and a hypothesis, which a function makes of the command's own arguments."""
 
     @wraps(made)
     def command(

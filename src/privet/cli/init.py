@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from privet.config.problems import Problem
 
 
-# The questions of `privet init`: who is protected, what may be known of each column, what all answers may tell.
+# The questions of `privet init`: who is protected, the public facts of each column, the budget of all answers.
 
 
 _KINDS = ("integer", "number", "boolean", "category", "date", "timestamp", "text")
@@ -55,7 +55,7 @@ def plausible_units(table: DraftTable) -> list[str]:
 
 
 def ask_for_rest(draft: Draft) -> tuple[Draft, bool]:
-    """Return the draft with what the custodian answers, and whether they answered to the end.
+    """Return the draft with the custodian's answers, and whether they answered to the end.
 
     An empty answer leaves a note, or what is usual. `<` goes back by one question; an interrupt ends the questions.
     """
@@ -180,7 +180,7 @@ def _forward(answer: str) -> str:
     return answer
 
 
-# From the options of `privet init` to a draft: which tables there are, their columns, and what was said about them.
+# From the options of `privet init` to a draft: the tables, their columns, and the declarations of these.
 
 
 _VALUE = re.compile(r"[\d\s.,:;+\-/%$€£eE]*|.*@.*|true|false|null|none|na|nan", re.IGNORECASE)
@@ -324,7 +324,7 @@ def _say_column(option: str, draft: dict[str, DraftTable]) -> None:
 
 
 def with_column(table: DraftTable, name: str, spec: str) -> DraftTable:
-    """Return a table with one of its columns declared as a few signs say."""
+    """Return a table with one of its columns declared from a short text."""
     columns = tuple(
         replace(column, declared=column_from_spec(spec, stored=column.kind)) if column.name == name else column
         for column in table.columns
@@ -440,7 +440,7 @@ def _is_there(output: Path) -> bool:
 
 
 def _left_over(text: str, output: Path) -> tuple[list[Problem], list[Problem]]:
-    """Return the notes that are left in a text, and what is wrong with it otherwise."""
+    """Return the notes that are left in a text, and its other problems."""
     from privet.config.problems import BadConfig, Problem
     from privet.config.reading import TO_FILL_IN, parse_config
 

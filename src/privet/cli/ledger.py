@@ -61,7 +61,7 @@ def listed(one: LedgerEntry) -> dict[str, Any]:
 
 
 def _what(entry: LedgerEntry) -> str:
-    """Return in a few words what an entry is about."""
+    """Return the subject of an entry in a few words."""
     from privet.ledger.entries import (
         AccountOpened,
         Acted,
@@ -110,7 +110,7 @@ def _what(entry: LedgerEntry) -> str:
     return ""
 
 
-# What a custodian may change: `privet ledger top-up`, `limit`, `reschedule`, `clear`, each an entry with a reason.
+# Changes by a custodian: `privet ledger top-up`, `limit`, `reschedule`, `clear`, each an entry with a reason.
 
 
 @ledger_command("top-up")
@@ -354,7 +354,7 @@ def backup(config: Path, ledger_path: Path | str | None, target: Path | str, as_
     print_text(f"The copy is {shown_place(target)}. The ledger's head:\n{head}")
 
 
-# `privet ledger list`, `show` and `verify`: what a ledger holds, and the proof that it is whole.
+# `privet ledger list`, `show` and `verify`: the contents of a ledger, and the proof that it is intact.
 
 
 @ledger_command("list")
@@ -499,7 +499,7 @@ def _plain(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-# `privet certificate`: what a release protected, how and at what cost, for anyone who reads its numbers.
+# `privet certificate`: what a release protected, how, and at what cost, for anyone who reads its numbers.
 
 
 @click.command()

@@ -148,7 +148,7 @@ def command(
 
 
 def _names(text: str) -> list[str]:
-    """Return the columns that a text lists; nothing stands for none, which is all rows."""
+    """Return the columns that a text lists; an empty text means none, which is all rows."""
     return [name.strip() for name in text.split(",")] if text.strip() else []
 
 
@@ -275,7 +275,7 @@ def read_end(written: str) -> Any:
 def print_tables(
     found: ReleasedCounts, tables: list[CountTable], sets: list[list[str]], told: dict[str, Any], *, as_json: bool
 ) -> None:
-    """Print tables of counts, what they cost and what is left."""
+    """Print tables of counts, their cost and the remaining budget."""
     if as_json:
         listed = [{"columns": names, "rows": list(counted)} for names, counted in zip(sets, tables, strict=True)]
         facts = {"digest": found.digest, "version": found.version, "cost": dict(found.price)}

@@ -67,7 +67,7 @@ def run_charged(
     only_plan: bool,
     as_json: bool,
 ) -> tuple[Result, dict[str, Any]] | None:
-    """Return what running returns with a session and what the charge left, or print its plan and return nothing.
+    """Return the result of running with a session and the budget left, or print its plan and return nothing.
 
     `plan` returns a plan, and what of it is charged.
     """
@@ -102,7 +102,7 @@ def rows_of(session: Session, table: str, where: str | None) -> Frame:
 
 
 def _told_of(place: OpenedSession, before: str) -> dict[str, Any]:
-    """Return whether something was charged since a state of the ledger, and what is left."""
+    """Return whether anything was charged since a state of the ledger, and the remaining budget."""
     balance = place.ledger.balances()
     own = next((entry for entry in balance if entry.account == place.session.account), balance[0])
     return {
@@ -113,14 +113,14 @@ def _told_of(place: OpenedSession, before: str) -> dict[str, Any]:
 
 
 def left_in_words(told: dict[str, Any]) -> str:
-    """Return what is left to ask with."""
+    """Return the remaining budget in words."""
     left = told["left"]
     more = room(left["largest_epsilon"], left["largest_rho"])
     return f"{more} for one more question; {percent(left['spent_share'])} of the budget is spent"
 
 
 def print_charged(results: Sequence[Any], cost: Any, told: dict[str, Any]) -> None:
-    """Print results, what was paid for them before, and what is left."""
+    """Print results, their earlier price if nothing was charged, and the remaining budget."""
     for result in results:
         for line in repr(result).splitlines():
             print_text(printable(line))

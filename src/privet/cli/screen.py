@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from privet.answer import Answer
 
 
-# How commands print: tables for people, JSON for programs. Colour only on a terminal, which rich sees to.
+# How commands print: tables for people, JSON for programs. Rich prints colour only on a terminal.
 
 
 _KEY = "privet.cli.json"
@@ -129,7 +129,7 @@ def _one_width(text: str) -> Fraction | str:
 
 
 class Waiting:
-    """A line that shows what is being done, for how long, and how long it may take; never how much of the data."""
+    """A line that shows the work in progress, for how long, and how long it may take; never how much of the data."""
 
     def __init__(self, what: str, limit: float | None = None) -> None:
         self._what, self._limit, self._step = what, limit, ""
@@ -217,7 +217,7 @@ def print_error(message: str) -> None:
 
 
 def print_problems(title: str, problems: Sequence[Mapping[str, Any]]) -> None:
-    """Print what is wrong with a privet.toml on standard error, equal problems together, wrapped to the width."""
+    """Print the problems of a privet.toml on standard error, equal problems together, wrapped to the width."""
     from rich.console import Console
 
     console = Console(stderr=True, highlight=False, markup=False, emoji=False)

@@ -1,4 +1,4 @@
-"""Finds what a user points at: `module:name`, or `file.py:name`, and inputs that are written as JSON."""
+"""Finds the object that a user names: `module:name`, or `file.py:name`, and reads inputs that are written as JSON."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from privet.core.ports import LedgerAdmin
 
 
-# Where a command finds what it works on: the ledger by its path, or everything by a privet.toml.
+# Where a command finds its data: the ledger by its path, or everything by a privet.toml.
 
 
 config_option = click.option(
@@ -131,7 +131,7 @@ def takes_a_count(function: Any) -> bool:
     """Return whether a function takes two arguments: an input, and the number of releases of it to return."""
     try:
         parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # some built-in functions do not tell
+    except (TypeError, ValueError):  # some built-in functions have no signature
         return False
     places = [param for param in parameters if param.kind in (param.POSITIONAL_ONLY, param.POSITIONAL_OR_KEYWORD)]
     return sum(place.default is place.empty for place in places) == 2

@@ -1,4 +1,4 @@
-"""privet.toml: what a custodian declares, read strictly, and what is done with it.
+"""privet.toml: a custodian's declarations, read strictly, and their use.
 
 `read_config` reads the file and nothing else: no data, no ledger. Sessions over it are opened in `sessions`.
 """

@@ -1,4 +1,4 @@
-"""A custodian's check: do the sources fit what privet.toml declares? What it finds is for the custodian alone."""
+"""A custodian's check: do the sources fit the declarations of privet.toml? Its result is for the custodian alone."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from .engine_kinds import inspect_sources, open_engine
 
 @dataclass(frozen=True)
 class Checked:
-    """What was found: problems by table, those between tables, how many columns of each source are undeclared.
+    """The result of a check: problems by table, those between tables, the number of undeclared columns of each source.
 
-    `excesses` are what the limits on contributions take away from totals, by table.
+    `excesses` are the losses of totals by the limits on contributions, by table.
     """
 
     problems: Mapping[str, tuple[str, ...]]
@@ -47,7 +47,7 @@ class Checked:
 
 
 class BadSources(RequestError):
-    """The sources are not what is declared; for the custodian alone."""
+    """The sources differ from the declarations; for the custodian alone."""
 
     code = "request.sources"
 
@@ -58,7 +58,7 @@ class BadSources(RequestError):
 
 
 def check_sources(config: Config) -> Checked:
-    """Return what is wrong with the sources: columns and types, numbers of rows and units, keys and links."""
+    """Return the problems of the sources: columns and types, numbers of rows and units, keys and links."""
     check_config(config)
     sources = inspect_sources(config)
     problems = {name: source.problems for name, source in sources.items()}
@@ -89,7 +89,7 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True)
 class Compared:
-    """What a comparison found: tables seen for the first time in their version, unchanged ones, changed ones."""
+    """The result of a comparison: tables that are new in their version, unchanged ones, changed ones."""
 
     file: Path
     new: tuple[str, ...]
@@ -197,21 +197,21 @@ def _name_of(key: bytes) -> str:
     return hmac.new(key, b"privet fingerprint key\n", hashlib.sha256).hexdigest()[:16]
 
 
-# What a privet.toml protects and promises, in plain words; and what is well declared and still worth a second look.
+# The promises of a privet.toml in plain words; and declarations that are valid and still worth a second look.
 
 
 _LARGE_DELTA = Fraction(1, 10**4)
 
 
 def tables_in_words(config: Config) -> dict[str, tuple[str, ...]]:
-    """Return what each table protects, and what is public about it."""
+    """Return whom each table protects, and its public facts."""
     check_config(config)
     owned = followed({name: table.schema for name, table in config.tables.items()})
     return {name: tuple(_table(owned[name])) for name in config.tables}
 
 
 def promise_in_words(config: Config) -> tuple[str, ...]:
-    """Return what the data set's budget promises to one of those whom its tables protect."""
+    """Return the promise of the data set's budget to each person whom its tables protect."""
     check_config(config)
     schemas = followed({name: table.schema for name, table in config.tables.items()})
     private = [schema for schema in schemas.values() if not schema.unit.public]
@@ -222,7 +222,7 @@ def promise_in_words(config: Config) -> tuple[str, ...]:
 
 
 def notes(config: Config) -> tuple[str, ...]:
-    """Return what is allowed and may not be meant."""
+    """Return declarations that are allowed and may not be meant."""
     return tuple(_notes(config))
 
 
@@ -262,13 +262,13 @@ def _table(schema: Schema) -> Iterator[str]:
 
 
 def excesses_in_words(config: Config, checked: Checked) -> dict[str, tuple[str, ...]]:
-    """Return what the limit of each table takes away from totals. For the custodian alone: it depends on the data."""
+    """Return the losses of totals by the limit of each table. For the custodian alone: they depend on the data."""
     schemas = followed({name: table.schema for name, table in config.tables.items()})
     return {name: _excess_in_words(excesses, schemas[name]) for name, excesses in checked.excesses.items()}
 
 
 def _excess_in_words(excesses: Sequence[Excess], schema: Schema) -> tuple[str, ...]:
-    """Return what the limit of a table takes away from totals, and a limit that would do. For the custodian alone."""
+    """Return the losses of totals by the limit of a table, and a limit that would do. For the custodian alone."""
     unit = schema.unit
     who = f"{person_column(unit)}s" + (f" (in each {unit.duration})" if isinstance(unit, Window) else "")
     everything, *by = excesses

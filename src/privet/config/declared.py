@@ -112,7 +112,7 @@ def _plain_path(value: object, parameter: str) -> str:
     return value
 
 
-# What a privet.toml declares, as frozen values. All of it is declared by the custodian; none of it is read from data.
+# The contents of a privet.toml, as frozen values. The custodian declares all of it; none of it is read from data.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,7 +191,7 @@ class EngineLimits:
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerPlace:
-    """Where the ledger is: its file, or its address in a PostgreSQL server; and the head that it must still hold.
+    """Where the ledger is: its file, or its address in a PostgreSQL server; and the head that it must still contain.
 
     Example:
         >>> import pathlib
@@ -216,7 +216,7 @@ class LedgerPlace:
 class Config:
     """All that a privet.toml declares. Paths are absolute; relative ones in the file are relative to it.
 
-    `tables` holds private tables, those that are linked to them, and public ones; `views`, SELECTs over them by name.
+    `tables` are private tables, those that are linked to them, and public ones; `views`, SELECTs over them by name.
     `schema` is the word that questions may write before a table's name; `public` where it is None.
 
     Example:
@@ -247,5 +247,5 @@ class Config:
 
 
 def check_config(config: object) -> None:
-    """Refuse what is not a privet.toml that was read."""
+    """Refuse a value that is not the `Config` of a privet.toml."""
     instance(config, Config, "config", "what read_config returned")

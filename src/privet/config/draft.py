@@ -1,4 +1,4 @@
-"""Writes a first privet.toml from what the custodian said. What was not said stands there as a note that is refused.
+"""Writes a first privet.toml from the custodian's words. Missing declarations become notes, which are refused.
 
 Nothing here opens a source: names and kinds of columns come in, text goes out.
 """
@@ -25,7 +25,7 @@ _BOUNDED = {
 
 @dataclass(frozen=True)
 class DraftColumn:
-    """A column: its kind if the source has one, and how it is declared, as TOML, if that was said."""
+    """A column: its kind if the source has one, and its declaration as TOML, if there is one."""
 
     name: str
     kind: str | None
@@ -34,7 +34,7 @@ class DraftColumn:
 
 @dataclass(frozen=True, kw_only=True)
 class DraftTable:
-    """A table: its source as it is written, and who is protected, if that was said."""
+    """A table: its source as it is written, and who is protected, if that is stated."""
 
     name: str
     source: str | tuple[str, ...] | PostgresTable

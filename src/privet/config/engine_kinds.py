@@ -25,7 +25,7 @@ from .declared import Config, EngineLimits
 
 
 class OpenedEngine(Protocol):
-    """An engine over open tables, with what a custodian asks of it."""
+    """An engine over open tables, with the checks for a custodian."""
 
     def check(self, scan: Scan) -> None: ...
     def scan(self, scan: Scan) -> SealedSums: ...
@@ -130,5 +130,5 @@ def practice_engine(config: Config, tables: Tables) -> OpenedEngine:
 
 
 def inspect_sources(config: Config) -> Mapping[str, Inspected]:
-    """Return what is wrong with the sources of a file's tables, by table. For the custodian alone."""
+    """Return the problems of the sources of a file's tables, by table. For the custodian alone."""
     return ENGINES[config.engine.kind].inspect(config.tables, config.engine)

@@ -1,4 +1,4 @@
-"""What is wrong with a privet.toml, all of it at once, each with its line and with what to write instead."""
+"""The problems of a privet.toml, all at once, each with its line and the correction."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 from privet.core.errors import BadParameter, RequestError, quote, without_passwords
 from privet.core.given import read_fields
 
-# Where each key of a TOML document stands: Python's reader returns values and forgets their lines.
+# The line of each key of a TOML document: Python's reader returns values and forgets their lines.
 #
-# It is only given text that the reader has accepted, and finds keys, never values. A key that it cannot place is told
+# It only reads text that the reader has accepted, and finds keys, never values. A key that it cannot place is reported
 # with the line of the table around it, never with a made-up one.
 
 
@@ -35,13 +35,13 @@ _TODO = re.compile(r"#\s*TODO\(privet\):\s*(.*)")
 
 @dataclass(frozen=True)
 class KeyPlaces:
-    """The line of each key, and the notes that stand where something is still to be filled in."""
+    """The line of each key, and the notes where something is still to be filled in."""
 
     lines: Mapping[KeyPath, int]
     todos: tuple[tuple[int, str], ...]
 
     def line(self, path: KeyPath) -> int:
-        """Return the line on which a key stands, or else that of the nearest table around it; 1 for the file."""
+        """Return the line of a key, or else that of the nearest table around it; 1 for the file."""
         for length in range(len(path), 0, -1):
             if path[:length] in self.lines:
                 return self.lines[path[:length]]
@@ -49,7 +49,7 @@ class KeyPlaces:
 
 
 def locate(text: str) -> KeyPlaces:
-    """Return where the keys of a valid TOML document stand."""
+    """Return the lines of the keys of a valid TOML document."""
     scanner = _Scanner(text.replace("\r\n", "\n"))
     scanner.run()
     return KeyPlaces(scanner.lines, tuple(scanner.todos))
@@ -229,7 +229,7 @@ class BadConfig(RequestError):
 
 
 class Problems:
-    """Collects what is wrong while a file is read."""
+    """Collects the problems while a file is read."""
 
     def __init__(self, places: KeyPlaces) -> None:
         self.places = places
@@ -237,7 +237,7 @@ class Problems:
         self._seen: set[Problem] = set()
 
     def add(self, path: KeyPath, message: str) -> None:
-        """Note what is wrong with a key."""
+        """Note a problem of a key."""
         message = "".join(sign if sign.isprintable() else "?" for sign in _DECIMAL.sub(r"\1", message))
         key = ".".join(_spelt(part) for part in path)
         problem = Problem(self.places.line(path), without_passwords(key), without_passwords(message))
@@ -262,11 +262,11 @@ class Section:
         return key in self.data
 
     def problem(self, key: str | None, message: str) -> None:
-        """Note what is wrong with a key, or with the table."""
+        """Note a problem of a key, or of the table."""
         self.problems.add(self.path if key is None else (*self.path, key), message)
 
     def read(self, key: str, reader: Callable[[Any], T], default: T) -> T:
-        """Return what a reader makes of a key's value; the default if it is absent, or refused, which is noted."""
+        """Return a key's value as a reader reads it; the default if it is absent, or refused, which is noted."""
         if not self.has(key):
             return default
         try:
@@ -279,7 +279,7 @@ class Section:
         return default
 
     def need(self, key: str, reader: Callable[[Any], T], write: str) -> T | None:
-        """Return what a reader makes of a key's value; where it is absent, note what to write."""
+        """Return a key's value as a reader reads it; where it is absent, note what to write."""
         if not self.has(key):
             self.problem(None, f"{key} is missing; write {write}")
             return None

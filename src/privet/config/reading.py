@@ -61,7 +61,7 @@ def read_rules(root: Section) -> Rules | None:
 
 
 def read_budget(section: Section, *, needed: bool) -> Budget | None:
-    """Return the budget that a table holds: epsilon, epsilon and delta, or rho."""
+    """Return the budget of a TOML table: epsilon, epsilon and delta, or rho."""
     epsilon = section.read("epsilon", above_zero("epsilon"), None)
     delta = section.read("delta", part("delta"), None)
     rho = section.read("rho", above_zero("rho"), None)
@@ -133,14 +133,14 @@ _LONG_KEY = re.compile(rf"(?:^|[\[{{,])[ \t]*(?:{_KEY}){{{_MOST_PARTS}}}", re.MU
 
 NO_AMOUNT = "no amount is declared"
 TO_FILL_IN = "still to be filled in"
-"""How a problem begins that a note in the file stands for."""
+"""The first words of a problem that a note in the file marks."""
 
 _MEMORY = re.compile(r"[1-9]\d{0,8}(\.\d{1,3})?([KMGT]i?B)")
 _PLACE = re.compile(r"\s*\(at (?:line (?P<line>\d+), column \d+|end of document)\)$")
 
 
 def read_config(path: str | os.PathLike[str] = "privet.toml") -> Config:
-    """Return what a privet.toml declares, or raise `BadConfig` with all that is wrong with it, each with its line.
+    """Return the contents of a privet.toml, or raise `BadConfig` with all its problems, each with its line.
 
     Args:
         path: the file.
@@ -162,7 +162,7 @@ def read_config(path: str | os.PathLike[str] = "privet.toml") -> Config:
 
 
 def parse_config(text: str, file: Path, *, name: str) -> Config:
-    """Return what the text of a privet.toml declares; paths are relative to `file`, which messages call `name`."""
+    """Return the contents of the text of a privet.toml; paths are relative to `file`, which messages call `name`."""
     data, problems = _parse(name, text)
     config = _config(Section(data, (), problems), file)
     for line, what in problems.places.todos:
@@ -237,7 +237,7 @@ _OWN = {
 
 
 def _of_kind(section: Section, made: EngineLimits) -> None:
-    """Refuse what the engine of this kind would not look at, and what it cannot do without."""
+    """Refuse settings that an engine of this kind would ignore, and missing ones that it needs."""
     for name in (name for kind, names in _OWN.items() if kind != made.kind for name in names):
         if section.has(name):
             section.problem(name, f'is no setting of an engine of the kind "{made.kind}"; leave it out')

@@ -1,4 +1,4 @@
-"""Opens what a privet.toml declares: its ledger by its kind, its engine, a session, and one over made-up rows."""
+"""Opens the data set of a privet.toml: its ledger by its kind, its engine, a session, and one over made-up rows."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def open_ledger(config: Config) -> LedgerAdmin:
     """Return the ledger of a privet.toml, made if there is none, with the rules and the accounts of the file.
 
     A ledger keeps the rules that it was made with: where those of the file differ, it is refused. An analyst without a
-    budget of their own is capped by the data set's.
+    separate budget is capped by the data set's.
     """
     caps = {name: analyst.budget or config.rules.budget for name, analyst in config.analysts.items()}
     return _opened(config, analysts=caps)
@@ -166,9 +166,9 @@ def session_for_plans(path: str | os.PathLike[str], analyst: str | None) -> Sess
 
 
 def session_of(config: Config, analyst: str | None, ledger_of: Callable[[Config], LedgerAdmin]) -> Session:
-    """Return a session over what a privet.toml declares. The first question opens its sources, before its charge.
+    """Return a session over the data set of a privet.toml. The first question opens its sources, before its charge.
 
-    So plans need no data, and what is wrong with a source costs nothing.
+    So plans need no data, and a faulty source costs nothing.
     """
     account, about = account_of(config, analyst)
     tables = needed_tables(config, about)
@@ -212,7 +212,7 @@ class LateEngine:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Hold the rows of all scans still, where the engine can and needs to."""
+        """Keep the rows of all scans unchanged, where the engine can and needs to."""
         engine = self._opened.get(False)
         if not isinstance(engine, TakesSnapshots):  # not open: `check` comes before a charge, and opens it
             yield
@@ -229,7 +229,7 @@ class LateEngine:
         return self._engine(public=True).list_public(relation, most)
 
     def close(self) -> None:
-        """Close what was opened."""
+        """Close the engines that were opened."""
         with self._opening:
             self._closed = True
             for engine in self._opened.values():
@@ -276,11 +276,11 @@ def needed_tables(config: Config, about: frozenset[str]) -> dict[str, Table]:
 # Practice: the tables of a privet.toml with made-up rows, a budget to throw away and no ledger file.
 
 
-# Made-up rows that fit what is declared about tables. They are drawn from the declarations alone: no source is
+# Made-up rows that fit the declarations of tables. They are drawn from the declarations alone: no source is
 # opened.
 #
 # The values follow from hashes of names and row numbers, so the same file always makes the same rows. They are
-# nobody's, and they are no secret: nothing here is noise.
+# no one's, and they are no secret: nothing here is noise.
 
 
 _UNITS = 1000
@@ -372,7 +372,7 @@ def _width(column: ColumnFacts) -> int:
 
 
 def _numbered(name: str, column: ColumnFacts, number: str) -> str:
-    """Return the value that stands for a number from 0 on, a different one for each as far as there are enough."""
+    """Return the value for a number from 0 on, a different one for each as far as there are enough."""
     free = column.values is None and column.low is None
     if free and column.kind == "text":
         return f"{quoted(f'{name} ')} || ({number})"
@@ -382,7 +382,7 @@ def _numbered(name: str, column: ColumnFacts, number: str) -> str:
 
 
 def _drawn(name: str, column: ColumnFacts, number: str) -> str:
-    """Return the value of a column that a large number chooses, within what is declared."""
+    """Return the value of a column that a large number chooses, within its declaration."""
     low, high = column.low, column.high
     if column.values is not None:
         listed = ", ".join(DUCKDB.constant(value) for value in column.values)
@@ -418,7 +418,7 @@ VERSION = "practice: made up"
 def practice(path: str | os.PathLike[str] = "privet.toml", analyst: str | None = None) -> Session:
     """Return a session like that of `privet.open`, over made-up rows that are drawn from the declarations alone.
 
-    No source and no ledger is opened: it works where the data are not. What is spent is forgotten with the session.
+    No source and no ledger is opened: it works where the data are not. Its spending is forgotten with the session.
 
     Args:
         path: the file.

@@ -1,4 +1,4 @@
-"""Tables and columns as privet.toml writes them: where the rows are, who is protected, what is public, their bounds."""
+"""Tables and columns as privet.toml writes them: where the rows are, who is protected, public facts, bounds."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _INT64 = 2**63
 
 
 def read_columns(table: Section) -> dict[str, ColumnFacts]:
-    """Return the columns of a table that are declared well, and note what is wrong with the others."""
+    """Return the columns of a table that are declared well, and note the problems of the others."""
     section = table.section("columns", '[tables.visits.columns] with lines such as age = { kind = "integer" }')
     if section is None:
         if not table.has("columns"):
@@ -164,7 +164,7 @@ def _column(kind: str, given: dict[str, Any], nullable: bool) -> ColumnFacts:
 
 
 def _attempt(section: Section, make: Callable[[], Declared]) -> Declared | None:
-    """Return what is made; None where it is refused, which is a problem of the section then."""
+    """Return the result; None where it is refused, which is then a problem of the section."""
     try:
         return make()
     except BadParameter as error:
@@ -196,7 +196,7 @@ def _example() -> str:
     return EXAMPLES["integer"]
 
 
-# What a custodian writes in a few signs on a command line, as TOML: `integer:0:120`, `epsilon=1,delta=1e-6`.
+# Short declarations on a command line, as TOML: `integer:0:120`, `epsilon=1,delta=1e-6`.
 
 
 _TOML_NUMBER = re.compile(r"[+-]?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
@@ -327,7 +327,7 @@ def _wrong(
     if _owner(name, {table: unit for table, (unit, _) in tables.items()}) is None:
         return ["leads back to where it started; one table on the way must have a unit"]
     if link.to not in tables:
-        return []  # what is wrong with that table is told where it stands
+        return []  # that table's problems are reported at its own place
     unit, others = tables[link.to]
     if link.column not in others:
         return [f"table {link.to!r} has no column {link.column!r}; {nearest(link.column, others)}"]
@@ -362,7 +362,7 @@ _UNIT = 'unit = "patient_id" (the column that identifies the person) or unit = "
 
 
 def read_tables(root: Section, folder: Path) -> dict[str, Table]:
-    """Return every table that is declared well, private, linked and public; note what is wrong with the others."""
+    """Return every table that is declared well, private, linked and public; note the problems of the others."""
     before = len(root.problems.found)
     tables, public = root.section("tables", "[tables.visits]"), root.section("public", "[public.wards]")
     if (tables is None and not root.has("tables")) or (tables is not None and not tables.data):
@@ -385,7 +385,7 @@ def read_tables(root: Section, folder: Path) -> dict[str, Table]:
 
 
 def _facts(section: Section, folder: Path) -> dict[str, Any] | None:
-    """Return what is declared about a private table, as the arguments of `Table`."""
+    """Return the declarations of a private table, as the arguments of `Table`."""
     before = len(section.problems.found)
     source = section.need("source", _source(folder), 'the path of its rows, such as source = "data/visits.parquet"')
     columns = read_columns(section)
@@ -563,7 +563,7 @@ def read_views(root: Section, tables: Mapping[str, Table], schema: str | None = 
         return {}
     texts = {name: section.read(name, text(name, most=MOST_CHARACTERS), "") for name in section.data}
     section.finish()
-    if root.problems.found:  # what is wrong with the tables is told first
+    if root.problems.found:  # the problems of tables are reported first
         return {}
     read: dict[str, PrivateRows] = {}
     schemas = followed({name: table.schema for name, table in tables.items()})

@@ -30,11 +30,11 @@ def _kinds() -> Iterator[tuple[str, type]]:
 
 
 KINDS: Mapping[str, type] = MappingProxyType(dict(_kinds()))
-"""The frozen values that may stand in a catalog, by name."""
+"""The frozen values that a catalog may contain, by name."""
 
 
 def write_catalog(catalog: Catalog) -> dict[str, Any]:
-    """Return a catalog as JSON can hold it; the rows of public tables are not in it."""
+    """Return a catalog as JSON, without the rows of public tables."""
     schemas = {name: replace(table, contents=None) for name, table in catalog.schemas.items()}
     views = {name: _view(view) for name, view in catalog.views.items()}
     return {
@@ -67,7 +67,7 @@ def read_catalog(data: Mapping[str, Any], rows_of: Callable[[str], Any]) -> Cata
 
 
 def write_value(value: Any) -> Any:
-    """Return a value as JSON can hold it: what it has no word for becomes an object of one key."""
+    """Return a value as JSON: types that JSON lacks become objects of one key."""
     kind = type(value)
     if value is None or kind in (bool, int, str):
         return value

@@ -23,7 +23,7 @@ _PATIENCE = 120
 
 
 def read_error(told: Any, status: int) -> PrivetError:
-    """Return the error that a server told of, with its fields."""
+    """Return the error that a server reported, with its fields."""
     if not isinstance(told, dict) or not isinstance(told.get("message"), str):
         return LedgerError(f"the server answered with HTTP status {status}, and not as a server of Privet does")
     listed = (cls for cls in vars(errors).values() if isinstance(cls, type) and issubclass(cls, PrivetError))

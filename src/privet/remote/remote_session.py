@@ -1,6 +1,6 @@
-"""A session over a server: planned here, charged and read there, and read here again from what was released.
+"""A session over a server: planned here, charged and read there, and computed here from the releases.
 
-Each method does what the local one does. Where an answer is not released yet, the server is asked, and then the local
+Each method works as the local one does. Where an answer is not released yet, the server is asked, and then the local
 method finds it: so plans, answers, intervals, tables and pictures are the very same. Releases are fetched; charges and
 scans happen on the server. A server takes text, as the JSON of its API: no tree and no plan is sent. Practice needs no
 server: its rows are made up from the declared facts that were fetched already.
@@ -99,7 +99,7 @@ class RemoteLedger:
         raise NeedsServer
 
     def find(self, digest: str, account: str) -> tuple[Receipt, Plain] | None:
-        """Return what was released for a plan that the account has paid for; it never changes, and is kept."""
+        """Return the release of a plan that the account has paid for; it never changes, and is cached."""
         if digest not in self._found:
             try:
                 reply = self._client.get(f"{self._place}/releases/{segment(digest)}")
@@ -130,7 +130,7 @@ class RemoteLedger:
         return self._budget
 
     def remaining(self, account: str | None = None) -> Left:
-        """Return what is left for the account."""
+        """Return the remaining budget of the account."""
         left = self._client.get(f"{self._place}/budget")["left"]
         amount = math.inf if left["exact_amount"] == "inf" else Fraction(left["exact_amount"])
         return Remaining(left["measure"], amount, Fraction(left["delta"]), float(left["largest_epsilon"]))
@@ -186,7 +186,7 @@ def sent_value(value: Any, name: str) -> Any:
 
 
 def sent_question(question: Any, catalog: Catalog) -> tuple[str, dict[str, Any]]:
-    """Return a question as SQL, and what it states itself about its answer."""
+    """Return a question as SQL, and its own terms for its answer."""
     if isinstance(question, str):
         return question, {}
     if not isinstance(question, Result):
@@ -210,7 +210,7 @@ def _width(value: Any) -> Any:
 
 
 def sent_rows(table: Any, catalog: Catalog) -> tuple[dict[str, str], Any]:
-    """Return the rows that an operation is about, as JSON, and as what the server makes of that."""
+    """Return the rows that an operation reads, as JSON, and as the server reads that."""
     if not isinstance(table, Frame):
         return {"table": table}, table
     text = repr(table)
@@ -306,7 +306,7 @@ def _asks(operation: str, method: Method) -> Method:
 
 
 def _plans(operation: str, method: Method) -> Method:
-    """Return a method that plans here and remembers what it planned, so that the plan can be run."""
+    """Return a method that plans here and remembers its plans, so that they can be run."""
     signature = inspect.signature(method)
 
     @wraps(method)
@@ -325,7 +325,7 @@ def _plans(operation: str, method: Method) -> Method:
 
 
 def _runs(method: Method) -> Method:
-    """Return a method that runs what this session planned."""
+    """Return a method that runs a plan of this session."""
 
     @wraps(method)
     def call(self: RemoteSession, plan: Any, **given: Any) -> Any:
@@ -396,7 +396,7 @@ class RemoteSession(Session):
         return practice_session(self._catalog, self.account)
 
     def _complete(self, operation: str, method: Callable[..., Any], given: dict[str, Any], key: str | None) -> Any:
-        """Return what a local method finds, after the server was asked where it finds nothing."""
+        """Return the result of a local method, after asking the server where it finds none."""
         self._executor.check_open()
         moment = utc_now()
         self._check_sendable(given)
@@ -490,7 +490,7 @@ class RemoteSession(Session):
         return text
 
     def _ask(self, operation: str, body: dict[str, Any], key: str | None, moment: str) -> None:
-        """Ask the server, and wait until the answer is released; raise what the server raised."""
+        """Ask the server, and wait until the answer is released; raise the server's error."""
         headers = {"Privet-Moment": moment}
         if key is not None:
             if not isinstance(key, str) or not key.isascii() or not key.isprintable():

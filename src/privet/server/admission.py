@@ -38,7 +38,7 @@ class NotStored(Exception):
 
 @contextmanager
 def finding() -> Iterator[None]:
-    """Charge nothing inside: what is not stored raises `NotStored`."""
+    """Charge nothing inside: raise `NotStored` for a release that is not stored."""
     token = _FINDING.set(True)
     try:
         yield
@@ -47,7 +47,7 @@ def finding() -> Iterator[None]:
 
 
 class LedgerView:
-    """A ledger as the sessions of one server see it: what it does differently, subclasses say."""
+    """A ledger for the sessions of one server; subclasses define where it differs."""
 
     def __init__(self, ledger: LedgerAdmin) -> None:
         self._ledger = ledger
@@ -71,7 +71,7 @@ class LedgerView:
         return self._ledger.charge(event, digest, account=account, **details)
 
     def store(self, receipt: Receipt, released: Plain) -> tuple[Receipt, Plain]:
-        """Store what was released for a charge."""
+        """Store the release of a charge."""
         return self._ledger.store(receipt, released)
 
     def fail(self, receipt: Receipt) -> None:
@@ -97,7 +97,7 @@ class LedgerView:
         return self._ledger.budget_of(account)
 
     def remaining(self, account: str | None = None, *, blocks: Touched | None = None) -> Left:
-        """Return what is left for an account."""
+        """Return the remaining budget of an account."""
         if blocks is not None and isinstance(self._ledger, CountsBlocks):
             return self._ledger.remaining(account, blocks=blocks)
         return self._ledger.remaining(account)
@@ -198,7 +198,7 @@ class PacedLedger(LedgerView):
         facts: Mapping[str, Any] | None = None,
         blocks: Touched | None = None,
     ) -> Receipt:
-        """Charge an event: free for what was charged at admission; a later step of a question pays here."""
+        """Charge an event: free if it was charged at admission; a later step of a question pays here."""
         grid = _GRID.get()
         if grid is not None:
             grid.leave()
@@ -207,7 +207,7 @@ class PacedLedger(LedgerView):
         )
 
     def store(self, receipt: Receipt, released: Plain) -> tuple[Receipt, Plain]:
-        """Store what was released, at the next step of the grid."""
+        """Store the release at the next step of the grid."""
         _hold()
         return super().store(receipt, released)
 

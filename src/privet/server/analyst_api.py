@@ -75,7 +75,7 @@ def log_out(call: HttpCall) -> Response:
 
 
 def about_me(call: HttpCall) -> Response:
-    """Return what an account may know about itself."""
+    """Return the facts that an account may know about itself."""
     facts = call.identity.to_dict()
     if call.login is not None:
         facts["csrf_token"] = call.state.signer.csrf_token(call.login)
@@ -91,7 +91,7 @@ def list_datasets(call: HttpCall) -> Response:
 
 
 def catalog(call: HttpCall) -> Response:
-    """Return all that planning needs, for a client that plans by itself: declared facts and the account's budget."""
+    """Return all that planning needs, for a client that plans locally: declared facts and the account's budget."""
     session = call.dataset.desk(call.identity).admitting
     body = dump({"account": session.account, "version": privet.__version__, **write_catalog(session._catalog)})
     return Response(body, 200, HEADERS, media_type="application/json")
@@ -104,19 +104,19 @@ def list_tables(call: HttpCall) -> Response:
 
 
 def one_table(call: HttpCall) -> Response:
-    """Return what may be asked about one table or view."""
+    """Return the facts of one table or view that questions may use."""
     return reply(call.dataset.desk(call.identity).admitting.describe(call.request.path_params["table"]).to_dict())
 
 
 def public_rows(call: HttpCall) -> Response:
-    """Return the different rows of a public table, which a client needs to plan by itself; null where too many."""
+    """Return the different rows of a public table, which a client needs to plan locally; null where too many."""
     session = call.dataset.desk(call.identity).admitting
     name = call.request.path_params["table"]
     schema = session._catalog.schemas.get(name)
     if schema is None or not schema.unit.public:
         raise NotFound("there is no such public table")
     rows = call.dataset.engine.public_rows(name)
-    # in an order of their own: an engine's depends on when its threads ran
+    # sorted: an engine's order depends on when its threads ran
     kept = None if rows is None else sorted((codec.write_plain(_exact(tuple(row))) for row in rows), key=json.dumps)
     return Response(dump({"rows": kept}), 200, HEADERS, media_type="application/json")
 
@@ -144,7 +144,7 @@ def _moment(call: HttpCall) -> datetime.datetime:
 
 
 def plan_operation(name: str, call: HttpCall) -> Response:
-    """Return the plan of an operation, with its price and what would be left. Free; reads no data."""
+    """Return the plan of an operation, with its price and the budget left afterwards. Free; reads no data."""
     session = call.dataset.desk(call.identity).admitting
     with asked_at(_moment(call)):
         made: Any = OPERATIONS[name].plan(session, call.body)
@@ -345,7 +345,7 @@ def list_answers(call: HttpCall) -> Response:
 
 
 def stored_release(call: HttpCall) -> Response:
-    """Return what was released for a plan that the account has paid for, as the ledger keeps it."""
+    """Return the release of a plan that the account has paid for, as the ledger keeps it."""
     digest = call.request.path_params["digest"]
     kept = call.dataset.ledger.find(digest, call.identity.name) if 0 < len(digest) <= 200 else None
     if kept is None:
@@ -371,7 +371,7 @@ def _left(call: HttpCall) -> dict[str, Any]:
 
 
 def own_budget(call: HttpCall) -> Response:
-    """Return the account's budget and what is left of it."""
+    """Return the account's budget and its remainder."""
     call.dataset.desk(call.identity)
     budget = call.dataset.ledger.budget_of(call.identity.name)
     return reply({"budget": budget_json(budget), "text": budget.describe(), "left": _left(call)})
@@ -435,7 +435,7 @@ def read_budget(value: Any) -> Budget:
         raise BadParameter("budget", value, allowed)
     amounts = {
         name: written_ratio(str(amount)[:60]) for name, amount in value.items()
-    }  # decimals are what they are written as
+    }  # decimals are exact, as written
     if None in amounts.values():
         raise BadParameter("budget", value, allowed)
     match sorted(amounts):

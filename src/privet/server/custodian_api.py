@@ -1,6 +1,6 @@
-"""The custodian's and the auditor's routes, on a listener of their own: accounts, budgets, the ledger, the sources.
+"""The custodian's and the auditor's routes, on a separate listener: accounts, budgets, the ledger, the sources.
 
-What is read of the sources here (`check`) is for the custodian alone. Every act is in the ledger's chain.
+The result of reading the sources (`check`) is for the custodian alone. Every act is in the ledger's chain.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def list_all_datasets(call: HttpCall) -> Response:
 
 
 def balances(call: HttpCall) -> Response:
-    """Return what is left of the data set's budget and of each account's."""
+    """Return the remaining budget of the data set and of each account."""
     return reply({"balances": [balance.to_dict() for balance in call.dataset.ledger.balances()]})
 
 
@@ -112,7 +112,7 @@ def all_requests(call: HttpCall) -> Response:
 
 
 def grant(call: HttpCall) -> Response:
-    """Grant a request: its account's budget is topped up by what it asked for."""
+    """Grant a request: its account's budget is topped up by the requested amount."""
     note = _note(call)
     decided = call.state.accounts.decide(
         call.dataset.name, call.number("request"), "granted", by=call.identity.name, note=note
@@ -123,7 +123,7 @@ def grant(call: HttpCall) -> Response:
 
 
 def _own(call: HttpCall, decided: dict[str, Any]) -> str | None:
-    """Return the account to top up: the data set's own where no account has a cap of its own."""
+    """Return the account to top up: the data set's where the account has no cap."""
     account: str = decided["account"]
     return account if account in call.dataset.ledger.accounts() else None
 
@@ -183,7 +183,7 @@ def review(call: HttpCall) -> Response:
 
 
 def check(call: HttpCall) -> Response:
-    """Compare the sources with what is declared. The result is private: it is for the custodian alone."""
+    """Compare the sources with the declarations. The result is private, for the custodian alone."""
     call.take()
     checked = check_sources(call.dataset.config)
     return reply({"problems": list(checked.all_problems)})

@@ -1,4 +1,4 @@
-"""A data set of a server: what one privet.toml declares, its ledger, its engine, and a desk for each account."""
+"""A data set of a server: the declarations of one privet.toml, its ledger, its engine, and a desk for each account."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Desk:
 
 
 class DataSet:
-    """What one privet.toml declares, opened once for all accounts."""
+    """The data set of one privet.toml, opened once for all accounts."""
 
     def __init__(self, name: str, config: Config) -> None:
         if not _NAME.fullmatch(name):
@@ -57,7 +57,7 @@ class DataSet:
         self._making = threading.Lock()
 
     def close(self) -> None:
-        """Close the sessions, the engine and the ledger, after what is being read."""
+        """Close the sessions, the engine and the ledger, after the scans that run."""
         for desk in self._desks.values():
             desk.admitting.close()
             desk.reading.close()
@@ -119,7 +119,7 @@ class DataSet:
     def _engine_without(self, withheld: tuple[str, ...]) -> LateEngine:
         """Return an engine over all tables without some columns.
 
-        Engines name a column by its place in its table, so sessions whose tables lack columns have one of their own.
+        Engines name a column by its place in its table, so sessions whose tables lack columns have a separate one.
         """
         if not withheld:
             return self.engine
@@ -174,7 +174,7 @@ def _usable(views: Mapping[str, str], tables: Mapping[str, Table], data: DataSet
 
 
 def open_data_sets(given: Mapping[str, Path]) -> dict[str, DataSet]:
-    """Return the data sets of some privet.toml files, by name; what is wrong with one is raised before serving."""
+    """Return the data sets of some privet.toml files, by name; raise the problems of any before serving."""
     opened: dict[str, DataSet] = {}
     try:
         for name, path in given.items():

@@ -132,7 +132,7 @@ class HttpCall:
         return int(text)
 
     def take(self, *needed: str, optional: tuple[str, ...] = ()) -> dict[str, Any]:
-        """Return the fields of the body; what is missing or not known is refused by name."""
+        """Return the fields of the body; refuse a missing or unknown field by name."""
         known = (*needed, *optional)
         for name in self.body.keys() - {*known}:
             raise RequestError(f"there is no field {name[:60]!r} here; known: {', '.join(known) or 'none'}")
@@ -160,7 +160,7 @@ class ApiRoute:
     produces: str = "application/json"
     query: tuple[str, ...] = ()
     returns: str = "Reply"
-    """The type of what it returns, a name of `api_schemas.COMPONENTS`."""
+    """The type of its result, a name of `api_schemas.COMPONENTS`."""
 
 
 def reply(data: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

@@ -1,4 +1,4 @@
-"""Who is asking: accounts and their tokens in a small SQLite file, what they asked and keep, and log-ins of browsers.
+"""Who is asking: accounts, their tokens, questions and saved answers in a small SQLite file, and browser log-ins.
 
 Only its owner may read the file, which is beside the ledger. Where identities come from is behind one small protocol.
 A log-in is a signed cookie with the number of a token and when it ends; it is checked against the accounts at each use,
@@ -54,7 +54,7 @@ class Identity:
     expires: datetime.datetime | None = None
 
     def to_dict(self) -> dict[str, object]:
-        """Return what an account may know about itself."""
+        """Return the facts that an account may know about itself."""
         return {
             "name": self.name,
             "role": self.role,
@@ -116,7 +116,7 @@ CREATE TABLE IF NOT EXISTS requests (
 
 @dataclass(frozen=True)
 class TokenFacts:
-    """What is known of a token: all but the token."""
+    """The facts of a token: all but the token."""
 
     id: int
     identity: Identity
@@ -184,7 +184,7 @@ class TokenStore:
             self._connection.execute("PRAGMA journal_mode=WAL")
             self._connection.execute("PRAGMA synchronous=FULL")
             self._connection.executescript(_TABLES)
-            # tokens are looked up beside what is being written, which waits for the disk
+            # tokens are looked up while a write waits for the disk
             self._reader = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=10)
             self._reader.execute("PRAGMA query_only=ON")
         except sqlite3.Error:
@@ -218,7 +218,7 @@ class TokenStore:
         withheld: Sequence[str] = (),
         expires: datetime.datetime | None = None,
     ) -> tuple[str, TokenFacts]:
-        """Return a new token and its facts. The token itself is kept nowhere: a lost one is replaced by another."""
+        """Return a new token and its facts. The token itself is not stored: a lost one is replaced by another."""
         read_name(name)
         kind = read_role(role)
         if expires is not None and (expires.tzinfo is None or expires <= utc()):
@@ -345,7 +345,7 @@ class TokenStore:
     # Questions and answers that an account keeps under a name.
 
     def save(self, dataset: str, account: str, name: str, question: str, answer: str | None) -> dict[str, Any]:
-        """Keep a question, or an answer by its id, under a name; what had the name before is replaced."""
+        """Keep a question, or an answer by its id, under a name; it replaces an earlier one of that name."""
         kept = self._rows("SELECT COUNT(*) FROM saved WHERE account = ? AND dataset = ?", account, dataset)
         if kept[0][0] >= 1000:
             raise RequestError("1,000 names are in use already; remove one first")
@@ -363,7 +363,7 @@ class TokenStore:
         return next(saved for saved in self.saved(dataset, account) if saved["name"] == name)
 
     def saved(self, dataset: str, account: str) -> list[dict[str, Any]]:
-        """Return what an account keeps under names, by name."""
+        """Return an account's saved questions and answers, by name."""
         rows = self._rows(
             "SELECT id, name, question, answer, created FROM saved WHERE account = ? AND dataset = ? ORDER BY name",
             account,
@@ -475,7 +475,7 @@ _LONGEST_COOKIE = 1000
 
 @dataclass(frozen=True)
 class LogIn:
-    """What a cookie that was signed here states: whose token, and until when."""
+    """The contents of a cookie that was signed here: whose token, and until when."""
 
     token: int
     until: int
@@ -501,7 +501,7 @@ class CookieSigner:
         return LogIn(token, until, f"{body}.{self._sign('cookie', body)}")
 
     def read(self, cookie: str) -> LogIn | None:
-        """Return the log-in that a cookie stands for; None where it was not signed here, or is over."""
+        """Return the log-in of a cookie; None where it was not signed here, or has expired."""
         body, _, signature = cookie.partition(".")
         if len(cookie) > _LONGEST_COOKIE or not cookie.isascii():
             return None
@@ -518,7 +518,7 @@ class CookieSigner:
         return self._sign("csrf", login.cookie)
 
     def check_own_page(self, login: LogIn, *, sent: str | None, origin: str | None, own: str) -> None:
-        """Raise `Forbidden` unless a change was asked for by a page of this origin that holds the log-in's token."""
+        """Raise `Forbidden` unless a change was requested by a page of this origin with the log-in's token."""
         if origin != own or not hmac.compare_digest((sent or "").encode(), self.csrf_token(login).encode()):
             raise Forbidden(
                 "a change by a browser needs the page's own X-CSRF-Token and its Origin; load the page again"

@@ -1,10 +1,10 @@
 """Questions in flight: the rates and limits of a server, a few workers that read, and replies that are sent again.
 
 How long a question takes depends on the data, on the questions before it, and on nothing that its caller may learn. A
-caller sees an answer, or its failure, at a multiple of the time step since it was admitted, and nothing in between.
+caller gets an answer, or its failure, at a multiple of the time step since it was admitted, and nothing in between.
 
-A stored answer needs neither a plan nor the ledger, whose lock is held while charges become durable. What is kept is
-bounded by its size; what is not kept any more is planned and found in the ledger, as ever.
+A stored answer needs neither a plan nor the ledger, whose lock is held while charges become durable. The cache is
+bounded by its size; an answer that it has dropped is planned and found in the ledger, as ever.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MOST_CALLERS = 10_000
 
 @dataclass(frozen=True)
 class ServerLimits:
-    """What one server takes: none of these depends on data, and all may be told to anyone."""
+    """The limits of one server: none of them depends on data, and all may be public."""
 
     body: int = 1_000_000
     """Bytes of one request."""
@@ -81,7 +81,7 @@ class Throttle:
 
 @dataclass(eq=False)
 class Job:
-    """A question that was admitted, and what came of it."""
+    """A question that was admitted, and its outcome."""
 
     asked: AskedQuestion
     step: float
@@ -92,7 +92,7 @@ class Job:
     result: Any = None
     error: PrivetError | None = None
     due: float | None = None
-    """When the outcome may be seen; None until there is one."""
+    """When the outcome may be shown; None until there is one."""
     steps: int | None = None
     """At which step of its grid the outcome of its last scan was recorded; None where it has read since."""
     stopping: threading.Event = field(default_factory=threading.Event)
@@ -101,12 +101,12 @@ class Job:
 
     @property
     def over(self) -> bool:
-        """Whether the outcome may be seen."""
+        """Whether the outcome may be shown."""
         return self.due is not None and time.monotonic() >= self.due
 
     @property
     def state(self) -> str:
-        """What its account may see: reading, released or failed."""
+        """The state that its account may know: reading, released or failed."""
         return "reading" if not self.over else "released" if self.error is None else "failed"
 
     @property
@@ -131,14 +131,14 @@ class Job:
         return max(1, ceil((time.monotonic() - self.started) / self.step))
 
     def finish(self, result: Any, error: PrivetError | None) -> None:
-        """Keep the outcome, to be seen at the step at which it was recorded, or else at the next; never at none."""
+        """Keep the outcome, to be shown at the step at which it was recorded, or else at the next; never at none."""
         self.result, self.error = result, error
         steps = self.steps if self.steps is not None else self._next_step()
         self.due = self.started + steps * self.step
         self.future.set_result(None)
 
     async def wait(self, seconds: float) -> bool:
-        """Return whether the outcome may be seen, after waiting for it as long as said. Leaving stops nothing."""
+        """Return whether the outcome may be shown, after waiting for it up to this long. Leaving stops nothing."""
         ends = time.monotonic() + seconds
         while not self.over:
             left = ends - time.monotonic()
@@ -170,7 +170,7 @@ class JobQueue:
     def place_for(self, account: str) -> Iterator[None]:
         """Hold a place in the queue while a question is admitted; raise `Busy` before anything is charged.
 
-        Places are counted by what accounts may see: a question that is answered but not handed over still has one.
+        Places are counted by what accounts may know: a question that is answered but not handed over still has one.
         """
         with self._lock:
             if self._stopping:
@@ -286,7 +286,7 @@ class OwnReplies:
             return kept[1]
 
     def keep(self, account: str, identifier: str, rights: Hashable, reply: bytes) -> None:
-        """Keep a reply that was handed over; those that were not sent for the longest time make room."""
+        """Keep a reply that was handed over; drop those that were not sent for the longest time."""
         with self._lock:
             before = self._kept.pop((account, identifier), None)
             self._size -= 0 if before is None else len(before[1])
@@ -298,14 +298,14 @@ class OwnReplies:
 
 
 def repeats(operation: str, body: Mapping[str, Any]) -> bool:
-    """Return whether asking again must give the same reply, whatever the ledger contains by then.
+    """Return whether asking again must yield the same reply, whatever the ledger contains by then.
 
-    A question without a cost of its own costs a share of the budget, and one with a width may go on where it stopped.
+    A question without a stated cost costs a share of the budget, and one with a width may go on where it stopped.
     """
     stated = {name for name, value in body.items() if value is not None}
     return operation == "ask" and bool(stated & {"epsilon", "rho"}) and not stated & {"within", "at_most"}
 
 
 def is_released(result: Any) -> bool:
-    """Return whether a result was made of what is stored for good: public tables are read each time."""
+    """Return whether a result comes from stored releases alone: public tables are read each time."""
     return isinstance(result, Answer) and not isinstance(result.plan, PublicPlan)

@@ -1,8 +1,8 @@
 """A server that listens: two applications in one process and one event loop, logs, and an orderly stop.
 
-On a stop no more questions are taken; what is being read finishes and is stored, and what only waited stays charged:
-asked again, it is read without another charge. Logs are lines of JSON: route, status, account, duration; no question,
-no answer, and no path as it was sent.
+On a stop no more questions are taken; scans that run finish and are stored, and waiting questions stay charged: when
+asked again, they are read without another charge. Logs are lines of JSON: route, status, account, duration; no
+question, no answer, and no path as it was sent.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class JsonLines(logging.Formatter):
         if facts is not None:
             line |= {"event": str(record.msg), **facts}
         elif record.name.startswith("uvicorn"):
-            line["event"] = "listener"  # its texts may quote what a caller sent
+            line["event"] = "listener"  # its texts may quote a caller
         else:
             line["event"] = "note"
         if record.exc_info and record.exc_info[0] is not None:
@@ -154,7 +154,7 @@ class ServerOptions:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host name stands for this computer alone."""
+    """Return whether a host name means this computer alone."""
     if host == "localhost":
         return True
     try:
@@ -241,7 +241,7 @@ class PrivetServer:
         )
 
     def run(self, *, signals: bool = False, started: Callable[[], object] = lambda: None) -> None:
-        """Listen until `stop` is called, or a signal to end comes; then finish what is being read."""
+        """Listen until `stop` is called, or a signal to end comes; then finish the scans that run."""
         try:
             asyncio.run(self._run(signals, started))
         finally:

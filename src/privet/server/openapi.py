@@ -1,6 +1,6 @@
 """The OpenAPI description of a listener, from its route table and the types of what routes take and return.
 
-Values are checked by the session that they are passed to, which refuses what the types alone would allow.
+Values are checked by the session that they are passed to, which refuses some that the types alone would allow.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ FIELDS: Mapping[str, Schema] = {
     "expires": {"type": "string", "format": "date-time"},
     "note": _TEXT,
 }
-"""What a field of a request may hold, by its name. A field that is not needed may also be null."""
+"""The values of each field of a request, by its name. An optional field may also be null."""
 
 _IDENTITY = {
     "name": _TEXT,
@@ -212,11 +212,11 @@ COMPONENTS: Mapping[str, Schema] = {
     "Problems": _object({"problems": _list(_TEXT)}),
     "Description": _object({"openapi": _TEXT, "info": _ANY_OBJECT, "paths": _ANY_OBJECT}),
 }
-"""What is returned, and what fields share, by name."""
+"""The results, and the schemas that fields share, by name."""
 
 
 def field_schema(name: str, needed: bool) -> Schema:
-    """Return what a field of a request may hold."""
+    """Return the schema of a field of a request."""
     known = FIELDS.get(name, {})
     return known if needed else _or_null(known)
 

@@ -1,4 +1,4 @@
-"""What may be asked over HTTP: each operation reads a JSON object, calls one method of a session, and writes JSON.
+"""Operations over HTTP: each reads a JSON object, calls one method of a session, and writes JSON.
 
 A field that is not listed is refused by name. What a field may hold is checked by the session itself, which refuses
 hostile values by name before anything is charged. Answers are written as CSV and as Arrow too.
@@ -35,7 +35,7 @@ Body = Mapping[str, Any]
 
 
 def _number_or_text(value: Any, name: str) -> Any:
-    """Return a scalar; {"ratio": "1/3"}, {"date": "2025-01-31"} and {"timestamp": ...} stand for what JSON lacks."""
+    """Return a scalar; {"ratio": "1/3"}, {"date": "2025-01-31"} and {"timestamp": ...} stand for types JSON lacks."""
     if isinstance(value, str) and len(value) > LONGEST_TEXT:
         raise BadParameter(name, f"{len(value):,} characters", f"text of at most {LONGEST_TEXT:,} characters")
     if isinstance(value, Mapping):
@@ -201,7 +201,7 @@ class Operation:
         return read
 
     def run(self, session: Session, body: Body, key: str | None) -> Any:
-        """Return what the session's method returns for a body."""
+        """Return the result of the session's method for a body."""
         arguments = self.arguments(body, session)
         return getattr(session, self.method)(**arguments, key=key)
 
@@ -213,7 +213,7 @@ class Operation:
 
 
 def _table(read: dict[str, Any], session: Session) -> Frame:
-    """Return the rows that an operation is about: a table, some of its rows, or what a SELECT makes of several."""
+    """Return the rows that an operation reads: a table, some of its rows, or a SELECT over several tables."""
     name, where, rows = read.pop("table", None), read.pop("where", None), read.pop("rows", None)
     if (name is None) == (rows is None) or (where is not None and name is None):
         raise RequestError('pass "table" (and "where", a condition), or "rows", a SELECT of private rows; not both')
@@ -222,7 +222,7 @@ def _table(read: dict[str, Any], session: Session) -> Frame:
     if rows is None:
         if where is None:
             return session.table(name)
-        session.table(name)  # refuses what is no table by name
+        session.table(name)  # refuses an unknown table by name
         named = name if "." in name else '"' + name.replace('"', '""') + '"'
         rows = f"SELECT * FROM {named} WHERE ({where})"
     known = session._catalog
@@ -233,7 +233,7 @@ def _table(read: dict[str, Any], session: Session) -> Frame:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON can hold it: what is not finite is null, dates and ratios are text."""
+    """Return a value as JSON: null for numbers that are not finite, text for dates and ratios."""
     match value:
         case None | bool() | int() | str():
             return value

@@ -1,6 +1,6 @@
-"""Questions that an account keeps under names of its own, or shows to another account. Saving is free.
+"""Questions that an account keeps under its own names, or shows to another account. Saving is free.
 
-Saving reads nothing. What is shared is the question, not its numbers. The reader's plan is made, checked against the
+Saving reads nothing. A share is a question, without its numbers. The reader's plan is made, checked against the
 reader's tables and charged like any other, to the own cap alone; the ledger returns the stored numbers. A share is
 there for its reader alone.
 """
@@ -39,7 +39,7 @@ def save_question(call: HttpCall) -> Response:
 
 
 def list_saved(call: HttpCall) -> Response:
-    """Return what the account keeps under names."""
+    """Return the account's saved questions and answers."""
     return reply({"saved": call.state.accounts.saved(call.dataset.name, call.identity.name)})
 
 
@@ -64,7 +64,7 @@ SAVED_ROUTES: tuple[ApiRoute, ...] = (
     ),
     ApiRoute("POST", f"{DATASET}/saved/{{saved}}/remove", ANALYST, forget_saved, "Remove a name.", returns="Status"),
 )
-"""Routes of the analysts' listener about what is saved."""
+"""Routes of the analysts' listener for saved and shared questions."""
 
 
 def share_question(call: HttpCall) -> Response:
@@ -99,7 +99,7 @@ def find_shared(call: HttpCall) -> tuple[int, AskedQuestion]:
 
 
 def read_shared(call: HttpCall) -> Response:
-    """Ask a question that is shown to the account: charged to its own cap like any question of its own."""
+    """Ask a question that is shown to the account; it is charged to the account's cap like any other question."""
     call.take()
     _, asked = find_shared(call)
     return ask_operation(asked.operation, replace(call, body=dict(asked.body)))

@@ -369,7 +369,7 @@ class SameRanks(TableHypothesis):
         column: a column of numbers with declared bounds.
         by: the column of the groups, with declared values.
         groups: the two groups that are compared; they may be left out where there are two.
-        width: the width of the bins; values within one are ties. Left out, each value is a bin of its own.
+        width: the width of the bins; values within one are ties. Left out, each value is a separate bin.
 
     Example:
         >>> privet.study.SameRanks("age", by="ward", groups=("A", "B"), width=10).describe()

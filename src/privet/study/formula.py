@@ -21,7 +21,7 @@ _TERM = re.compile(rf"\s*(?:(?P<sign>[+-])|(?P<number>[01])(?![\w.])|`(?P<quoted
 
 @dataclass(frozen=True)
 class RegressionFormula:
-    """What is explained by what: names of columns."""
+    """The explained column and the explaining ones, by their names."""
 
     target: str
     terms: tuple[str, ...]
@@ -38,7 +38,7 @@ class RegressionFormula:
 def read_formula(text: str) -> RegressionFormula:
     """Return a formula from its text; `0 +` or `- 1` leaves out the constant.
 
-    `a:b` is the product of two columns, and `a * b` stands for `a + b + a:b`.
+    `a:b` is the product of two columns, and `a * b` means `a + b + a:b`.
     """
     given = plain_text(text, "formula", _ALLOWED, least=1)
     if len(given) > _LONGEST:

@@ -53,7 +53,7 @@ class Hypothesis(ABC):
         """Return the question about the rows, whose answer the test is read from."""
 
     def check(self, query: Query, schema: Schema) -> None:  # noqa: B027  # most have nothing more to check
-        """Raise `RequestError` if what is declared does not permit the test: before it is planned and charged."""
+        """Raise `RequestError` if the declarations do not permit the test: before it is planned and charged."""
 
     def check_plan(self, plan: Plan) -> None:  # noqa: B027  # most tests take any plan of their question
         """Raise `RequestError` if the question was planned in a way that the test cannot take: before the charge."""
@@ -64,7 +64,7 @@ class Hypothesis(ABC):
 
     @property
     def own_noise(self) -> bool:
-        """Whether the test is read from noise of its own kind, so that no other test can share its release."""
+        """Whether the test needs a special kind of noise, so that no other test can share its release."""
         return False
 
     @property
@@ -74,7 +74,7 @@ class Hypothesis(ABC):
 
     @property
     def has_p_value(self) -> bool:
-        """Whether what it finds has a p-value, so that it can be judged together with others."""
+        """Whether its finding has a p-value, so that it can be judged together with others."""
         return True
 
     @abstractmethod
@@ -82,7 +82,7 @@ class Hypothesis(ABC):
         """Return the finding: of released numbers, with points that are fixed by the answer's digest."""
 
     def describe(self) -> str:
-        """Return the hypothesis in words; its `repr` if it has none of its own."""
+        """Return the hypothesis in words; its `repr` if it defines none."""
         return repr(self)
 
 
@@ -103,7 +103,7 @@ class TestPlan:
 
     @property
     def price(self) -> Mapping[str, float]:
-        """What the test costs by itself."""
+        """The cost of the test alone."""
         return self.plan.price
 
     @property
@@ -116,7 +116,7 @@ class TestPlan:
         return f"Tests {self.hypothesis.describe()}.\n{self.plan.explain()}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything public about the plan as plain data that JSON can hold."""
+        """Return everything public about the plan as plain data for JSON."""
         return {"hypothesis": self.hypothesis.describe(), **self.plan.to_dict()}
 
     def __repr__(self) -> str:
@@ -161,7 +161,7 @@ def read_confidence(hypothesis: Hypothesis, confidence: Number | None) -> float:
 
 
 def run_test(plan: TestPlan, run: Callable[[Plan], Answer], *, confidence: Number | None) -> Finding:
-    """Return what a test finds: `run` charges and answers its question, or finds the answer stored."""
+    """Return the finding of a test: `run` charges and answers its question, or returns the stored answer."""
     level = read_confidence(plan.hypothesis, confidence)
     answer = run(plan.plan)
     finding = plan.hypothesis.conclude(answer, level)
@@ -176,7 +176,7 @@ class Family:
     """Hypotheses that are tested together, at one price and one error level.
 
     Args:
-        hypotheses: what is tested, fixed before any answer is seen. Hypotheses that answers suggest are a new family.
+        hypotheses: the hypotheses, fixed before any answer is known. Hypotheses that answers suggest are a new family.
         method: "holm" for the chance of any false rejection, "benjamini-yekutieli" for the expected share of them,
             "spending" for the chance of any where you look at one test after another and may stop at any of them.
         weights: how many equal shares of the cost each gets; 1 each if left out.
@@ -230,10 +230,10 @@ class Family:
         set_fields(self, hypotheses=tuple(given), weights=weights, shares=shares)
 
     def judge(self, findings: Sequence[Finding]) -> FamilyOfFindings:
-        """Return what the tests of this family found so far, made one by one, at its error level. It costs nothing.
+        """Return the findings of this family's tests so far, made one by one, at its error level. It costs nothing.
 
         Args:
-            findings: what its first tests found, in the order of its hypotheses: any number of them with method
+            findings: those of its first tests, in the order of its hypotheses: any number of them with method
                 "spending", all of them with the others.
 
         Example:
@@ -259,7 +259,7 @@ class Family:
 def plan_family(family: Family, rows: Frame, catalog: Catalog, options: AskOptions) -> Batch:
     """Return the plan of a family: its questions, checked before any is charged, at one price. It reads no data.
 
-    Each test is read from a release of its own, not from what a finer one of another adds up to.
+    Each test is read from its own release, not from sums of a finer release of another test.
     """
     if not isinstance(family, Family):
         raise BadParameter("family", type(family).__name__, "a Family, such as privet.study.Family([...])")
@@ -290,7 +290,7 @@ def plan_family(family: Family, rows: Frame, catalog: Catalog, options: AskOptio
 def run_family(
     family: Family, batch: Batch, run: Callable[[Batch], Sequence[Answer]], *, confidence: Number | None
 ) -> FamilyOfFindings:
-    """Return what the tests of a family found, each from its own answer: `run` charges for them, or finds them."""
+    """Return the findings of a family's tests, each from its own answer: `run` charges for them, or finds them."""
     level = min(read_confidence(hypothesis, confidence) for hypothesis in family.hypotheses)
     findings = [
         replace(hypothesis.conclude(answer, level), receipt=answer.receipt)

@@ -1,8 +1,8 @@
 """Tests of means of private columns: one mean, two or several groups, pairs within each person.
 
 Each releases a sum, a sum of squares and a count of every group, in one question. Variances are estimated from them,
-every test is inverted by the joint law of the noise and of sampling. Cohen's d stands beside a difference, and eta
-squared beside several means.
+every test is inverted by the joint law of the noise and of sampling. Cohen's d comes with a difference, and eta
+squared with several means.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ class Proportion(Hypothesis):
             largest over the numbers of people that the noise allows.
         delta: where the account has a delta, what of it the test may spend: the probability with which its loss may
             exceed epsilon. The noise is then truncated, and smaller, and the test is the most powerful one at this
-            epsilon and delta. It needs `people`, and is charged to what the account keeps for finding groups.
+            epsilon and delta. It needs `people`, and is charged to the share that the account keeps for finding groups.
 
     Example:
         >>> old = privet.study.Proportion("age > 50", equals=0.3)

@@ -42,7 +42,7 @@ _LARGEST_NORM = 10**6
 
 @dataclass(frozen=True, repr=False)
 class RegressionPlan:
-    """Everything about a regression before it is charged: what is measured, its noise and its price.
+    """Everything about a regression before it is charged: its measurements, its noise and its price.
 
     Example:
         >>> session.plan_regress("visits", "age ~ ward", epsilon=1).price["epsilon"]
@@ -54,11 +54,11 @@ class RegressionPlan:
     levels: Mapping[str, tuple[Any, ...]]
     """The declared values of each category, the one first that others are compared with."""
     gain: str = ""
-    """What a limit on the norm of rows would gain, in words."""
+    """The gain by a limit on the norm of rows, in words."""
 
     @property
     def price(self) -> Mapping[str, float]:
-        """What the release costs by itself."""
+        """The cost of the release alone."""
         return self.moments.plan.price
 
     @property
@@ -72,7 +72,7 @@ class RegressionPlan:
         return f"Fits {self.formula}.\n{self.moments.plan.explain()}{said}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything public about the plan as plain data that JSON can hold."""
+        """Return everything public about the plan as plain data for JSON."""
         factors = [factor.label for factor in self.moments.factors]
         return {"formula": str(self.formula), "factors": factors, "norm": self.gain, **self.moments.plan.to_dict()}
 
@@ -154,7 +154,7 @@ def _products(features: Sequence[Variable], names: Sequence[str]) -> Iterator[Va
 
 
 def _gain(box: MomentPlan, held: MomentPlan, *, pure: bool) -> str:
-    """Return what a norm of 2 would change, in words: how noisy products of two features are, with it and without."""
+    """Return the effect of a norm of 2 in words: how noisy products of two features are, with it and without."""
     sizes = []
     for plan in (box, held):
         products, sums = plan.scan.products, plan.scan.sums
@@ -201,7 +201,7 @@ def _kind(expression: Expression, schema: Schema) -> str:
 
 
 def _variable(frame: Frame, name: str, schema: Schema) -> Variable:
-    """Return what a name of a formula stands for: a number with bounds, or a category with declared values."""
+    """Return the meaning of a name in a formula: a number with bounds, or a category with declared values."""
     expression = frame._over(name, "formula")
     facts = typed(expression, schema.columns)
     if facts.kind in ("integer", "number") and facts.values is None:
@@ -231,7 +231,7 @@ def _variable(frame: Frame, name: str, schema: Schema) -> Variable:
 def run_regression(
     executor: Executor, plan: RegressionPlan, *, confidence: Number | None, ridge: Shrinkage, key: str | None
 ) -> Regression:
-    """Return what a plan of a regression releases: from the ledger, or charged, read and drawn."""
+    """Return the release of a plan of a regression: from the ledger, or charged, read and drawn."""
     level = 0.95 if confidence is None else float(open_probability(confidence, "confidence"))
     shrink = read_ridge(ridge)
     moments = plan.moments

@@ -1,6 +1,6 @@
-"""What a regression released, and everything that is read from it for free: coefficients, other models, predictions.
+"""The release of a regression, and everything that is read from it for free: coefficients, models, predictions.
 
-Correlation tables and principal components are read from it too. It holds released numbers, what is public about them,
+Correlation tables and principal components are read from it too. It has released numbers, public facts about them,
 and the digest and the version that they are of: no session, no engine and no plan.
 """
 
@@ -69,7 +69,7 @@ class Coefficient:
     privacy: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data that JSON can hold: what is not known or not bounded is None."""
+        """Return plain data for JSON: numbers that are not known or not bounded are None."""
         names = ("estimate", "standard_error", "low", "high", "p_value", "privacy")
         numbers = {name: getattr(self, name) for name in names}
         return {"name": self.name, **{name: x if math.isfinite(x) else None for name, x in numbers.items()}}
@@ -94,7 +94,7 @@ class Regression:
     table: str
     formula: RegressionFormula
     factors: tuple[Factor, ...]
-    """What was multiplied: features, the target, and a count of rows where nothing else is one."""
+    """The factors of products: features, the target, and a count of rows where no other factor is 1."""
     levels: Mapping[str, tuple[Any, ...]]
     """The declared values of each category, the one first that others are compared with."""
     target: int
@@ -102,7 +102,7 @@ class Regression:
     pairs: tuple[tuple[int, int], ...]
     """Which two factors each released number is the sum of products of."""
     sizes: tuple[int, ...]
-    """The largest integer of each factor: it stands for 1."""
+    """The largest integer of each factor, which means 1."""
     measure: MomentMeasure
     """The noise."""
     released: tuple[int, ...]
@@ -116,7 +116,7 @@ class Regression:
     version: str
     """The version of the tables that were read, as declared; "" where there is none."""
     price: Mapping[str, float]
-    """What the release cost by itself."""
+    """The cost of the release alone."""
     scaled: bool = False
     """Whether people with more rows than their limit count less."""
     normed: str | None = None
@@ -213,7 +213,7 @@ class Regression:
 
     @cached_property
     def r_squared(self) -> float:
-        """The share of the variance that the model explains, from 0 to 1; NaN where it cannot be told."""
+        """The share of the variance that the model explains, from 0 to 1; NaN where it is not known."""
         return self.fit.explained() if self.intervals and self.formula.constant else math.nan
 
     def at(self, confidence: Number) -> Regression:
@@ -255,7 +255,7 @@ class Regression:
 
         Args:
             rows: a mapping of columns to lists, a list of mappings, or a pandas frame. Rows of a session are refused:
-                what is predicted for private rows discloses facts about them.
+                predictions for private rows disclose facts about them.
 
         Example:
             >>> fit = session.regress("visits", "age ~ ward", epsilon=1)
@@ -447,7 +447,7 @@ class Regression:
 
         Args:
             path: the file to write, too: .png, .svg or .pdf; none if left out.
-            theme: "light" or "dark", for the page that it stands on.
+            theme: "light" or "dark", for the page around it.
         """
         from privet.plots.findings import plot_estimates
 
@@ -507,7 +507,7 @@ class Regression:
 
 
 def _shown(value: float, of: Coefficient) -> str:
-    """Return a number as it stands in the table, rounded by its standard error."""
+    """Return a number as the table shows it, rounded by its standard error."""
     if math.isinf(value):
         return "no bound"
     if math.isnan(value):
@@ -602,7 +602,7 @@ class Components:
         return self.components[place]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data that JSON can hold: what the noise leaves unknown is None."""
+        """Return everything as plain data for JSON: None for what the noise leaves unknown."""
 
         def known(number: float) -> float | None:
             return None if math.isnan(number) else number

@@ -1,6 +1,6 @@
 """Surveys in which each person randomises before sending: questions, respondents, collection, estimates, a web page.
 
-A survey is a folder. Respondents' reports protect their answers by themselves, so nothing here is charged to a ledger:
+A survey is a folder. Each report protects its respondent's answers, so nothing here is charged to a ledger:
 collecting keeps, for each random respondent, the epsilon that was sent, and refuses more than the survey states.
 """
 

@@ -1,4 +1,4 @@
-"""What a survey of randomised answers yields: estimates, tests, the difference of two surveys, how many people to ask.
+"""Results of surveys of randomised answers: estimates, tests, the difference of two surveys, how many people to ask.
 
 Everything is computed from counts of reports, so that a class that counted raised hands can use it as well.
 """
@@ -150,7 +150,7 @@ class PairedCounts:
 class Difference:
     """The change of an answer's share from one survey to another.
 
-    `epsilon` is what the reports behind it cost one person: both together where the same people answered twice.
+    `epsilon` is the cost of the reports behind it to one person: both together where the same people answered twice.
 
     Example:
         >>> oracle = local.KaryResponse.two_coins()

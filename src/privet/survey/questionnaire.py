@@ -1,4 +1,4 @@
-"""What a survey asks and promises: a public value that respondents, the web page and the collector share as JSON."""
+"""The questions and promises of a survey: a public value that respondents, web page and collector share as JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from privet.local import FrequencyOracle, KaryResponse, OptimizedUnary
 
 VERSION = 1
 METHODS = ("two coins", "k-ary response", "optimized unary")
-"""What a phone can draw exactly; each is an oracle of `privet.local`."""
+"""The methods that a phone can draw exactly; each is an oracle of `privet.local`."""
 
 _MOST_ANSWERS = 64
 _MOST_QUESTIONS = 50
@@ -32,11 +32,11 @@ class SurveyQuestion:
 
     Args:
         name: a short name in small letters, digits and hyphens.
-        text: what is asked.
+        text: the text of the question.
         answers: the possible answers.
         epsilon: the privacy loss of one report; two coins are tossed if it is left out.
         method: `two coins`, `k-ary response` or `optimized unary`; if left out, whichever errs least at epsilon.
-        truth: with two coins, the probability of heads of the first, on which the truth is told.
+        truth: with two coins, the probability of heads of the first, on which the answer is true.
 
     Raises:
         BadParameter: if a text or a number is not one that can be asked.
@@ -107,7 +107,7 @@ class Survey:
     """A survey: its name, its questions, and the most epsilon that one respondent sends.
 
     Args:
-        name: what the survey is called.
+        name: the name of the survey.
         questions: the questions.
         epsilon: the most that the reports of one respondent may cost together; all questions once, if left out.
 
@@ -150,7 +150,7 @@ class Survey:
 
     @cached_property
     def digest(self) -> str:
-        """Sixteen hexadecimal digits that tell this survey from every other."""
+        """Sixteen hexadecimal digits that distinguish this survey from every other."""
         return hashlib.sha256(json.dumps(self._told, ensure_ascii=True, sort_keys=True).encode()).hexdigest()[:16]
 
     def question(self, name: str | None) -> SurveyQuestion:
@@ -237,7 +237,7 @@ def made_of(told: Mapping[str, Any]) -> Survey:
 
 
 def cost_of(oracle: FrequencyOracle) -> Fraction:
-    """Return what one report costs, as an exact number."""
+    """Return the cost of one report, as an exact number."""
     return Fraction(oracle.epsilon)
 
 

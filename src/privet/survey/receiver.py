@@ -1,6 +1,6 @@
 """The web side of a survey: from a request to a reply, which any server can mount; and the standard library's server.
 
-It shows one static page, which randomises in the browser, and takes what the page sends. Nothing of a request is
+It shows one static page, which randomises in the browser, and takes its reports. Nothing of a request is
 logged or kept but the report itself: not a path, not an address, not a time. The server is on this machine alone, or
 behind a proxy that encrypts.
 """
@@ -65,7 +65,7 @@ class Receiver:
 
     Args:
         collected: the folder of the survey.
-        hosts: the names, with ports, under which it may be asked; any if left out, for a server that checks by itself.
+        hosts: the names, with ports, under which it may be asked; any if left out, for a server that checks them.
 
     Example:
         >>> import tempfile
@@ -137,7 +137,7 @@ def page() -> bytes:
 
 @cache
 def page_policy() -> str:
-    """Return what the page may do: run its own script and style, and ask the place that it came from."""
+    """Return the permissions of the page: its own script and style, and requests to its own origin."""
     hashes = {"script": "", "style": ""}
     for kind, text in _INLINE.findall(page().decode()):
         hashes[kind] = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

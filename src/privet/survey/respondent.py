@@ -28,7 +28,7 @@ class Respondent:
 
     Args:
         survey: the survey.
-        path: the file that keeps what was sent, made if there is none; kept in memory alone if left out. A person who
+        path: the file that keeps sent reports, made if there is none; kept in memory alone if left out. A person who
             loses it and answers again spends epsilon again.
 
     Raises:

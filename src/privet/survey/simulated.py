@@ -1,4 +1,4 @@
-"""Made-up respondents with known answers, to see what a survey would tell before anyone is asked.
+"""Made-up respondents with known answers, to try a survey before anyone is asked.
 
 A folder is either simulated or real: neither takes the other's reports.
 """
@@ -26,7 +26,7 @@ _MOST_PEOPLE = 10**6
 def simulate(
     collected: SurveyFolder, people: int, shares: Mapping[str, Number], question: str | None = None
 ) -> dict[str, int]:
-    """Let made-up people answer a question, and return how many gave each answer.
+    """Let made-up people answer a question, and return the number of people for each answer.
 
     Args:
         collected: the folder of a survey without real reports. People who were made up for another question answer
@@ -81,7 +81,7 @@ def _told(collected: SurveyFolder) -> dict[str, Any]:
 
 
 def _counts(people: int, shares: Mapping[str, Number], answers: tuple[str, ...]) -> dict[str, int]:
-    """Return how many people give each answer, the shares rounded so that the counts sum to all of them."""
+    """Return the number of people for each answer, the shares rounded so that the counts sum to all of them."""
     if not isinstance(shares, Mapping) or not all(type(name) is str for name in shares) or shares.keys() - set(answers):
         raise BadParameter("shares", shares, f"the share of each answer, among {', '.join(answers)}")
     wanted = [probability(shares.get(answer, 0), "shares") for answer in answers]

@@ -358,7 +358,7 @@ def _supports(oracle: FrequencyOracle, reports: list[Reports], place: int) -> li
 
 
 def _choose(question: SurveyQuestion) -> str:
-    hidden = sys.stdin.isatty()  # nobody reads it over a shoulder
+    hidden = sys.stdin.isatty()  # no one reads it over a shoulder
     for place, answer in enumerate(question.answers, 1):
         click.echo(f"  {place}  {answer}", err=True)
     while True:

@@ -1,7 +1,7 @@
 """The collector's side of a survey, in a folder: reports are checked, counted once for each respondent, kept and drawn.
 
-The folder holds survey.json, the reports that arrived as files (reports/), what was accepted (collected.jsonl, one line
-for each report, only ever appended) and counts of what was rejected (rejected.json). Estimates are free. A picture
+The folder has survey.json, the reports that arrived as files (reports/), accepted ones (collected.jsonl, one line
+for each report, append-only) and counts of rejected ones (rejected.json). Estimates are free. A picture
 shows each answer's share with its interval, and the truth beside it in a simulation.
 """
 
@@ -48,7 +48,7 @@ class SurveyFolder:
         folder: the folder of a survey, which `SurveyFolder.create` makes.
 
     Raises:
-        RequestError: if there is no survey in it, or what it holds is damaged.
+        RequestError: if there is no survey in it, or its contents are damaged.
 
     Example:
         >>> import tempfile
@@ -117,7 +117,7 @@ class SurveyFolder:
 
     @property
     def truth(self) -> dict[str, dict[str, int]] | None:
-        """How many made-up people gave each answer to each question; None for a survey of real people."""
+        """The number of made-up people for each answer to each question; None for a survey of real people."""
         try:
             data = json.loads((self.folder / SIMULATION).read_bytes())
             truth = data["truth"]
@@ -128,7 +128,7 @@ class SurveyFolder:
             self._damaged(SIMULATION)
 
     def check_real(self) -> None:
-        """Raise `RequestError` if this folder holds made-up people."""
+        """Raise `RequestError` if this folder has made-up people."""
         if self.truth is not None:
             raise RequestError("this survey is a simulation with made-up people: make another folder to ask real ones")
 
@@ -165,7 +165,7 @@ class SurveyFolder:
                 try:
                     append_file(self.folder / KEPT, body)
                 except RequestError:
-                    self._forget()  # what was counted is not kept: the next call reads all anew
+                    self._forget()  # the counted reports were not kept: the next call reads all anew
                     raise
                 self._place += len(body)
             refused = Counter(result for result in results if result != "accepted")
@@ -242,7 +242,7 @@ class SurveyFolder:
             yield
 
     def _taken(self, line: str | bytes) -> dict[str, str] | str:
-        """Return what is kept of a report, or why it is rejected."""
+        """Return the kept part of a report, or why it is rejected."""
         if len(line) > MOST_BYTES:
             return NOT_WHOLE
         try:
@@ -283,7 +283,7 @@ class SurveyFolder:
         return ""
 
     def _read(self) -> None:
-        """Read what other processes have kept since, and the counts of what they rejected."""
+        """Read the reports that other processes have kept since, and their counts of rejected ones."""
         try:
             with (self.folder / KEPT).open("rb+") as file:
                 file.seek(self._place)

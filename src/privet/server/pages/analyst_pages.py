@@ -176,7 +176,7 @@ def _steps(plan: Plan) -> list[Plan]:
 
 
 def _after(call: HttpCall, plan: Plan, touched: Touched | None) -> dict[str, Any]:
-    """Return what would be left after a charge, of all data or of the blocks that are read."""
+    """Return the budget left after a charge, of all data or of the blocks that are read."""
     left = call.dataset.ledger.remaining_after(plan.event, call.identity.name, blocks=touched)
     return {"largest_epsilon": left.largest_epsilon, "state": "open"}
 
@@ -253,7 +253,7 @@ def answers_page(call: HttpCall) -> Response:
 
 
 def shared_page(call: HttpCall) -> Response:
-    """Return a question that another account shows, with what it would cost to read its answer."""
+    """Return a question that another account shows, with the price of reading its answer."""
     number, asked = find_shared(call)
     session = call.dataset.desk(call.identity).admitting
     text, price, error = "", "", None
@@ -415,7 +415,7 @@ def budget_page(call: HttpCall) -> Response:
 
 
 def tables_page(call: HttpCall) -> Response:
-    """Return the tables that may be asked about, with what is declared of their columns."""
+    """Return the tables that questions may use, with the declarations of their columns."""
     session = call.dataset.desk(call.identity).admitting
     tables = dict(session.tables.items())
     return page(call, "tables.html", title="Tables", name=call.dataset.name, tables=tables)

@@ -1,6 +1,6 @@
 """The custodian's and the auditor's pages: accounts, spending, releases, requests, the ledger and its proof, set-up.
 
-Guided set-up makes a privet.toml from a schema and what a custodian types, tried on made-up rows before it is used.
+Guided set-up makes a privet.toml from a schema and a custodian's entries, tried on made-up rows before it is used.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _waiting(call: HttpCall, name: str) -> list[dict[str, Any]]:
 
 
 def overview(call: HttpCall) -> Response:
-    """Return what is left of each budget, how spending went by account and block, and requests that wait."""
+    """Return the remaining budgets, spending by account and by block, and requests that wait."""
     ledger = call.dataset.ledger
     budget = ledger.budget_of(None)
     history = ledger.history()[-_MOST_CHARGES:]
@@ -170,7 +170,7 @@ class SchemaTable:
 
     @property
     def likely(self) -> str:
-        """The column that looks as if it identified people; a guess, which the custodian sees and may change."""
+        """The column that looks as if it identified people; a guess, which the custodian is shown and may change."""
         return next((name for name, _ in self.columns if _PERSON.search(name)), "")
 
 
@@ -191,7 +191,7 @@ def read_schema_text(text: str) -> list[SchemaTable]:
 
 
 def _statements(text: str) -> Iterator[tuple[str, str]]:
-    """Yield each CREATE TABLE by its name and what stands between its brackets."""
+    """Yield each CREATE TABLE by its name and the text between its brackets."""
     for match in _CREATE.finditer(text):
         depth, end = 1, match.end()
         while depth and end < len(text):
@@ -225,7 +225,7 @@ def _schema_table(name: str, inside: str) -> SchemaTable:
 
 
 def columns_part(call: HttpCall) -> Response:
-    """Return the second step: what each column holds, who is protected, and how tables are linked."""
+    """Return the second step: the contents of each column, who is protected, and how tables are linked."""
     body = call.take("schema")
     try:
         tables = read_schema_text(str(body["schema"])[:50_000])
@@ -306,7 +306,7 @@ def _kind(body: Mapping[str, Any], place: int) -> str:
 
 
 def _declared(body: Mapping[str, Any], place: int) -> str | None:
-    """Return what a person typed about a column, as TOML: bounds, or its public values."""
+    """Return a custodian's declaration of a column as TOML: bounds, or its public values."""
     kind, name = _kind(body, place), body.get(f"name{place}")
     low, high, values = (str(body.get(f"{prefix}{place}") or "").strip() for prefix in ("low", "high", "values"))
     if values and kind == "text":
@@ -345,7 +345,7 @@ def _number(body: Mapping[str, Any], name: str) -> str:
 
 
 def draft_part(call: HttpCall) -> Response:
-    """Return the third step: the privet.toml, what is wrong with it, and answers over made-up rows."""
+    """Return the third step: the privet.toml, its problems, and answers over made-up rows."""
     try:
         text = draft_of(call.body)
         with tempfile.TemporaryDirectory(prefix="privet-set-up-") as folder:

@@ -58,7 +58,7 @@ def _chosen_table(call: HttpCall, tables: dict[str, TableDescription]) -> TableD
 
 
 def _columns_of(table: TableDescription) -> dict[str, Any]:
-    """Return the columns by what may be done with them."""
+    """Return the columns by their possible uses."""
     grouped = [column for column in table.columns if column.groups is not None]
     numbers = [column for column in table.columns if column.kind in ("integer", "number", "date") and column.values]
     return {
@@ -70,7 +70,7 @@ def _columns_of(table: TableDescription) -> dict[str, Any]:
 
 
 def _test_values(call: HttpCall, table: TableDescription) -> dict[str, Any]:
-    """Return what the form of a test needs: its kind, and the declared values of the columns that have few."""
+    """Return the values for the form of a test: its kind, and the declared values of the columns that have few."""
     asked, few = call.request.query_params, _columns_of(table)["few"]
     schema = call.dataset.desk(call.identity).admitting._catalog.schemas.get(table.name)
     kind = asked.get("kind", "")
@@ -143,7 +143,7 @@ def result_page(call: HttpCall, name: str, asked: dict[str, Any], result: Any) -
 
 
 def _fit_facts(fit: Regression) -> list[tuple[str, str]]:
-    """Return what a statistician looks for beside the coefficients."""
+    """Return the facts of a fit that a statistician expects beside the coefficients."""
     rows, explained = fit.rows, fit.r_squared
     bounded = all(math.isfinite(term.low) and math.isfinite(term.high) for term in fit.coefficients)
     share = f"{explained:.3g}" if bounded else "not known: the noise does not bound the coefficients"
@@ -171,7 +171,7 @@ def _counted(table: CountTable, columns: list[str]) -> dict[str, Any]:
 
 
 async def marginal_part(call: HttpCall) -> Response:
-    """Return the counts by some columns of what was measured together. Free."""
+    """Return the counts by some columns of a joint release. Free."""
     result = await _result(call, Marginals)
     columns = call.request.query_params.getlist("columns")
 

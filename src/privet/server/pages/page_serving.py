@@ -89,7 +89,7 @@ def asset(request: Request) -> Response:
 
 
 def no_icon(request: Request) -> Response:
-    """Return that there is no icon, which browsers ask for by themselves."""
+    """Return that there is no icon, which browsers request on their own."""
     return Response(status_code=204, headers={"Cache-Control": "public, max-age=86400"})
 
 
@@ -139,7 +139,7 @@ def amount_words(budget: Mapping[str, Any]) -> str:
 
 
 def left_words(left: Mapping[str, Any]) -> str:
-    """Return what is left to an account, rounded down."""
+    """Return the remaining budget of an account, rounded down."""
     most = left["largest_epsilon"]
     return "frozen" if left["state"] == "frozen" else f"epsilon {round_down(most)}" if most else "nothing"
 

@@ -35,7 +35,7 @@ _ROWS = 3
 
 @dataclass(frozen=True)
 class BuiltQuestion:
-    """What the form holds. Aggregates are (function, column) and conditions (column, comparison, value), as texts."""
+    """The form's contents. Aggregates are (function, column) and conditions (column, comparison, value), as texts."""
 
     table: str
     groups: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class BuiltQuestion:
 
 
 def read_form(values: Mapping[str, str], several: Sequence[str]) -> BuiltQuestion:
-    """Return what a form holds; `several` are the checked groups."""
+    """Return the contents of a form; `several` are the checked groups."""
     aggregates = [(values.get(f"function{row}", ""), values.get(f"of{row}", "")) for row in range(_ROWS)]
     conditions = [
         (values.get(f"column{row}", ""), values.get(f"is{row}", "="), values.get(f"value{row}", ""))
@@ -67,7 +67,7 @@ def read_form(values: Mapping[str, str], several: Sequence[str]) -> BuiltQuestio
 
 
 def built_sql(built: BuiltQuestion, table: TableDescription) -> str:
-    """Return the question of a form as SQL; what does not fit is refused by name."""
+    """Return the question of a form as SQL; refuse by name a part that does not fit."""
     kinds = {column.name: column.kind for column in table.columns}
     for name in (*built.groups, *(col for _, col in built.aggregates if col), *(col for col, _, _ in built.conditions)):
         if name not in kinds:
@@ -176,7 +176,7 @@ TESTS: Mapping[str, str] = {
 
 
 def question_words(asked: AskedQuestion) -> str:
-    """Return what was asked, in one line: SQL as it is, and the rest in words."""
+    """Return a question in one line: SQL as it is, and the rest in words."""
     body = asked.body
     table = str(body.get("table") or body.get("rows") or "")
     where = f" where {body['where']}" if body.get("where") else ""

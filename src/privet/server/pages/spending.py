@@ -36,13 +36,13 @@ def charge_facts(entry: Entry) -> dict[str, Any]:
 
 
 def single_price(facts: Mapping[str, Any]) -> float:
-    """Return what a charge cost by itself, in the first measure of its plan."""
+    """Return the cost of a charge alone, in the first measure of its plan."""
     cost = facts.get("cost") or {}
     return float(cost.get("epsilon") or cost.get("rho") or 0)
 
 
 def spending_by_account(history: Sequence[Entry]) -> str:
-    """Return a plot of what each account was charged up to each day; bars where all of it was on one day."""
+    """Return a plot of the charges of each account up to each day; bars where all of them were on one day."""
     return _drawn(((entry.account, entry.time[:10], single_price(entry.facts)) for entry in history), "by account")
 
 

@@ -2,7 +2,7 @@
 
 Bars with error bars are for groups, a line with a band for numbers and dates. Colours and fonts come from the page's
 style sheet by class, as the pages allow no styles of their own. Text is escaped. The widths and groups of an answer
-that is not asked yet come from the plan. Its values are made up, from hashes of the groups' names, and tell nothing of
+that is not asked yet come from the plan. Its values are made up, from hashes of the groups' names, and show nothing of
 the data; every place that shows them labels them so.
 """
 
@@ -30,7 +30,7 @@ _WIDTH, _BAR, _GAP, _TOP, _BOTTOM, _RIGHT = 480, 18, 8, 8, 26, 14
 
 @dataclass(frozen=True)
 class ChartPoint:
-    """One number of a plot, with the ends of its interval, and where it stands along the axis if it has a place."""
+    """One number of a plot, with the ends of its interval, and its place along the axis if it has one."""
 
     label: str
     value: float
@@ -167,7 +167,7 @@ def _line(points: Sequence[ChartPoint], title: str, invented: bool, marked: tupl
 
 
 def place_of(key: Any) -> float | None:
-    """Return where a key stands along an axis: numbers and dates have a place, texts have none."""
+    """Return the place of a key along an axis: numbers and dates have one, texts have none."""
     if isinstance(key, bool) or key is None:
         return None
     if isinstance(key, (int, float)):
