@@ -57,7 +57,7 @@ def plausible_units(table: DraftTable) -> list[str]:
 def ask_for_rest(draft: Draft) -> tuple[Draft, bool]:
     """Return the draft with the custodian's answers, and whether they answered to the end.
 
-    An empty answer leaves a note, or what is usual. `<` goes back by one question; an interrupt ends the questions.
+    An empty answer leaves a note, or the default. `<` goes back by one question; an interrupt ends the questions.
     """
     click.echo("Every answer becomes public. Do not look it up in the data: enter what is known without them.")
     click.echo(f"Enter {_BACK} to go back to the question before; Ctrl-C saves what was entered so far.")

@@ -98,7 +98,7 @@ class Compared:
 
 
 def compare(config: Config, key_file: Path) -> Compared:
-    """Return which tables have changed since their version was first seen, and remember those that are new."""
+    """Return which tables have changed since the first check of their version, and remember those that are new."""
     check_config(config)
     key = read_key(Path(given.path(key_file, "key_file", "the path of the custodian's key")))
     place = config.path.with_name(f"{config.path.stem}.fingerprints.json")

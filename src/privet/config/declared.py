@@ -93,7 +93,7 @@ def path_in(folder: Path, parameter: str) -> Callable[[object], Path]:
 
 
 def pattern_in(folder: Path, parameter: str) -> Callable[[object], str]:
-    """Return a reader of paths that may hold *, ? and [...], which the folder's own name may not."""
+    """Return a reader of paths that may contain *, ? and [...], which the folder's own name may not."""
 
     def read(value: object) -> str:
         written = _plain_path(value, parameter)

@@ -65,7 +65,7 @@ class Cursor:
         self._rows: list[tuple[Any, ...]] | None = None
         self._place = 0
         self.messages: list[tuple[type[Warning], str]] = []
-        """What there is to know about the last answer: what its intervals cover, and what they do not."""
+        """Notes on the last answer: what its intervals cover, and what they do not."""
 
     @property
     def connection(self) -> Connection:
@@ -105,7 +105,7 @@ class Cursor:
 
     @property
     def arraysize(self) -> int:
-        """How many rows `fetchmany` returns where it is not told."""
+        """How many rows `fetchmany` returns by default."""
         return self._arraysize
 
     @arraysize.setter
@@ -190,7 +190,7 @@ class Cursor:
         return self
 
     def executemany(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> NoReturn:
-        """Refuse: each set of parameters is another question with a price of its own.
+        """Refuse: each set of parameters is another question with its own price.
 
         Raises:
             NotSupportedError: always. Call `execute` for each set, or ask several questions for one charge with
@@ -317,7 +317,7 @@ _ADDRESSES = ("https://", "http://")
 
 @runtime_checkable
 class AnswersSql(Protocol):
-    """What a connection needs of a session, here or on another computer."""
+    """The part of a session that a connection needs, here or on another computer."""
 
     @property
     def plan(self) -> Callable[..., Plan]:
@@ -350,7 +350,7 @@ def connect(
             a server.
         analyst: with a path, whose account pays.
         token: with an address, the token of the account that pays.
-        epsilon: what each question may cost where it does not state so itself, such as those of `pandas.read_sql`.
+        epsilon: the cost of each question that does not state its own, such as those of `pandas.read_sql`.
             Defaults to a tenth of the budget.
         rho: the same as a zCDP parameter. Pass either epsilon or rho, not both.
         confidence: the confidence level of the intervals. Defaults to 0.95.
@@ -431,7 +431,7 @@ class Connection:
     def __init__(self, session: AnswersSql, terms: Mapping[str, Any], *, owned: bool) -> None:
         self._session, self._owned = session, owned
         self.terms: Mapping[str, Any] = MappingProxyType(dict(terms))
-        """What each question may cost, and its confidence, where it does not state so itself."""
+        """The cost of each question, and its confidence level, where it does not state its own."""
         self._lock = threading.Lock()
         self._count = 0
         self._closed = False
@@ -451,7 +451,7 @@ class Connection:
         return Cursor(self)
 
     def commit(self) -> None:
-        """Do nothing: what is answered is charged and stored already.
+        """Do nothing: answers are charged and stored already.
 
         Raises:
             InterfaceError: if the connection is closed.
@@ -461,7 +461,7 @@ class Connection:
             self._count = 0
 
     def rollback(self) -> None:
-        """Take nothing back: what is charged stays charged. It warns where something was asked since the last commit.
+        """Take nothing back: charges stay. It warns where a question was asked since the last commit.
 
         Raises:
             InterfaceError: if the connection is closed.

@@ -18,7 +18,7 @@ from privet.core.schema import Kind
 
 
 class Warning(UserWarning):
-    """What is worth knowing although the call went on: that a rollback refunds nothing, or a note of an answer."""
+    """A warning of a call that went on: that a rollback refunds nothing, or a note of an answer."""
 
 
 class Error(PrivetError):
@@ -46,7 +46,7 @@ class IntegrityError(DatabaseError):
 
 
 class InternalError(DatabaseError):
-    """Privet is wrong: a fact that its proofs rely on does not hold."""
+    """Privet is wrong: a fact that its proofs rely on is false."""
 
 
 class ProgrammingError(DatabaseError):
@@ -94,7 +94,7 @@ def _both(kind: type[PrivetError]) -> type[Error]:
 
 @contextmanager
 def as_database_errors() -> Iterator[None]:
-    """Raise what Privet raises inside as errors of PEP 249 too, which carry nothing else."""
+    """Raise errors of Privet inside as errors of PEP 249 too, which carry nothing else."""
     try:
         yield
         return

@@ -122,7 +122,7 @@ def make_hospital(folder: Path, engine: str = "duckdb") -> Path:
 
 
 def true_rows(folder: Path, query: str) -> list[tuple[object, ...]]:
-    """Return what a query gives on the bare data. For the demo alone, whose data are made up."""
+    """Return the result of a query on the bare data. For the demo alone, whose data are made up."""
     import duckdb
 
     with duckdb.connect() as connection:
@@ -132,14 +132,14 @@ def true_rows(folder: Path, query: str) -> list[tuple[object, ...]]:
         return connection.execute(query).fetchall()
 
 
-# What the demo asks. To show one thing more, add a question: the demo asks them in order and shows what comes back.
+# The demo's questions. To show one thing more, add a question: the demo asks them in order and shows the answers.
 
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked, what it shows and what it may cost; nothing, where the question itself says how wide it may be.
+    """A question, its lesson and its cost; no cost where the question itself states how wide it may be.
 
-    `truth` gives the same columns as `sql` without any privacy, where there is an answer; `most` is how many of its
+    `truth` returns the same columns as `sql` without any privacy, where there is an answer; `most` is how many of its
     rows are printed, and `pictured` whether it goes into the picture. `at_most` is the most that a width may cost,
     where that depends on the data. `clipped` marks the question whose total is too low on purpose: its interval does
     not cover the truth, and its remark explains why.
@@ -247,7 +247,7 @@ _KEPT = ("host", "hostaddr", "port", "sslmode", "sslrootcert")
 
 @contextlib.contextmanager
 def hospital_in_server(folder: Path, url: str, *, keep: bool) -> Iterator[Path]:
-    """Yield the path of the privet.toml of a hospital in a database of its own, which goes afterwards unless kept.
+    """Yield the path of the privet.toml of a hospital in a separate database, which is dropped afterwards unless kept.
 
     `url` is the address of a role that may create databases and roles.
     """

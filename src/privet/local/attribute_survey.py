@@ -332,7 +332,7 @@ def _better(whole_: tuple[Randomizer, ...], part: tuple[Randomizer, ...]) -> str
     many = len(whole_)
 
     def own(oracle: Randomizer) -> float:
-        # what people differ by themselves: uniform numbers, or values that are all as common
+        # the variance among people: uniform numbers, or values that are all as common
         return 1 / 12 if isinstance(oracle, MeanOracle) else float(Fraction(1, _values(oracle)))
 
     sampled = sum(many * _spread(oracle) + (many - 1) * own(oracle) for oracle in whole_)

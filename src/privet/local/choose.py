@@ -1,4 +1,4 @@
-"""Chooses the oracle with the least variance that fits a number of bytes, and says why."""
+"""Chooses the oracle with the least variance that fits a number of bytes, and explains the choice."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _CLOSE = 1.001
 
 @dataclass(frozen=True, repr=False)
 class ChosenOracle:
-    """An oracle that was chosen, and what the others would have given.
+    """An oracle that was chosen, beside the others.
 
     Example:
         >>> local.best(1024, epsilon=1, n=1000, bytes=1).oracle

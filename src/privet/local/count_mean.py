@@ -121,7 +121,7 @@ class SketchTables(Randomizer):
         return np.concatenate(blocks).T
 
     def _second_moment(self, tally: Integers, supports: Floats) -> float:
-        """Return an upper estimate of the sum of squared shares of what the tables hash, for collisions."""
+        """Return an upper estimate of the sum of squared shares of the hashed values, for collisions."""
         sizes = tally.sum(axis=1)
         held = sizes > 0
         p, q = float(self.inner.p), float(self.inner.q)
@@ -135,9 +135,9 @@ class SketchTables(Randomizer):
     def _shares(
         self, supports: Integers, used: int, n: int, level: Fraction, whose: str, collisions: float
     ) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return shares of values among n people, of whom `used` tell, ends of intervals and standard errors.
+        """Return shares of values among n people, of whom `used` report, ends of intervals and standard errors.
 
-        The variance of collisions is added, and that of who is among those who tell.
+        The variance of collisions is added, and that of who is among those who report.
         """
         values, low, high, errors = shares_of(self.p, self.q, supports, used, level, whose)
         shares = np.clip(values, 0, 1)

@@ -51,7 +51,7 @@ class EstimatedDistribution:
     """Estimated shares of bins, unbiased ones, and the covariance of these, from which every interval comes.
 
     A share that is returned is the estimated one, moved into the interval of the unbiased one. `edges` are the ends of
-    the bins, one more than there are bins. Each interval covers by itself (pointwise, not simultaneously).
+    the bins, one more than there are bins. Each interval covers pointwise, not simultaneously.
 
     Example:
         >>> ages = local.HierarchicalHistogram(0, 64, bins=8, branching=2, epsilon=8)
@@ -158,7 +158,7 @@ class EstimatedDistribution:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is to be known beside the numbers."""
+        """Remarks on the numbers."""
         reports = told_reports(self.n, sum(self.rejected.values()))
         return (
             f"From {reports}, {self.method}. Each interval covers the share with probability "

@@ -54,7 +54,7 @@ class MeanEstimate:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is to be known beside the number."""
+        """Remarks on the number."""
         whose = "of those who reported" if self.covers == "reports" else "in the population sampled"
         reports = told_reports(self.n, sum(self.rejected.values()))
         return (
@@ -63,7 +63,7 @@ class MeanEstimate:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the estimate as plain data, with what it covers."""
+        """Return the estimate as plain data, with its coverage."""
         return {**_told(self, "mean", "reports"), "covers": self.covers, "rejected": dict(self.rejected)}
 
     def __repr__(self) -> str:
@@ -102,7 +102,7 @@ class CountEstimate:
 
 
 def _read(estimate: MeanEstimate | CountEstimate) -> None:
-    """Check what every estimated number has, and keep it as plain numbers."""
+    """Check the fields of every estimated number, and keep them as plain numbers."""
     for name in ("value", "low", "high", "standard_error"):
         set_fields(estimate, **{name: float_near(rational(getattr(estimate, name), name))})
     whole(estimate.n, "n")
@@ -138,7 +138,7 @@ _WINDOW = 12.0
 class Frequencies:
     """Estimated shares of the values of a domain, with an interval for each.
 
-    `values` are unbiased and may lie below 0 or above 1; `low` and `high` do not. Each interval covers by itself
+    `values` are unbiased and may lie below 0 or above 1; `low` and `high` do not. Each interval covers alone
     (pointwise, not simultaneously).
 
     Example:
@@ -199,7 +199,7 @@ class Frequencies:
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the table as plain lists, with what it covers."""
+        """Return the table as plain lists, with its coverage."""
         return {
             "values": list(self.labels),
             "share": self.values.tolist(),
@@ -238,7 +238,7 @@ class Frequencies:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is to be known beside the numbers."""
+        """Remarks on the numbers."""
         whose = (
             "the shares among those who reported"
             if self.covers == "reports"
@@ -361,7 +361,7 @@ def _exact_ends(count: int, n: int, p: float, q: float, tail: float) -> tuple[in
 
 
 def _first(n: int, holds: Any) -> int:
-    """Return the least m of 0, ..., n for which something holds that holds from then on; n + 1 if it never does."""
+    """Return the least m of 0, ..., n from which on a condition is met; n + 1 if it never is."""
     low, high = 0, n + 1
     while low < high:
         middle = (low + high) // 2

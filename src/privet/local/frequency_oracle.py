@@ -1,6 +1,6 @@
 """The one shape of every frequency oracle: a client that randomises, reports that travel, a server that only counts.
 
-Privacy is the client's: what a report may be depends on one person's answer with the exact odds of the oracle, and no
+Privacy is the client's: a report is drawn from one person's answer with the exact odds of the oracle, and no
 server, shuffler or reader of reports is trusted. A report supports some of the values; the answer itself is supported
 with probability p, and every other value with probability q, so that counts of support estimate frequencies.
 """
@@ -112,7 +112,7 @@ class FrequencyOracle(Randomizer):
     def _outcome_odds(self) -> tuple[tuple[Fraction, Fraction, Fraction], ...]:
         """For reports that support both of two answers, one, the other, or none: the odds of each, and the least odds.
 
-        A report that does not support an answer has the least odds that any answer gives it; one that supports both
+        A report that does not support an answer has the least odds under any answer; one that supports both
         is, for an answer that it does not support, less likely by the ratio of odds.
         """
         p, q, both = self.p, self.q, self.both
@@ -126,7 +126,7 @@ class FrequencyOracle(Randomizer):
         return tuple(row for row in rows if row[0])
 
     def shuffled(self, n: int) -> Event:
-        """Return the event of n honest people's reports, of which only the multiset is seen.
+        """Return the event of n honest people's reports, of which only the multiset is public.
 
         Args:
             n: the number of honest people; missing, repeated and forged reports do not count.
@@ -138,7 +138,7 @@ class FrequencyOracle(Randomizer):
 
     @property
     def permanent_event(self) -> Event:
-        """The event of what a `Memo` keeps of one answer; of oracles without a permanent draw, one report."""
+        """The event of the draw that a `Memo` keeps of one answer; of oracles without a permanent draw, one report."""
         return self.event
 
     @cached_property
@@ -150,7 +150,7 @@ class FrequencyOracle(Randomizer):
         """Return the event of all reports of one person who keeps a `Memo`, however many they are.
 
         Args:
-            values: the number of different answers that the person gives over time.
+            values: the number of different answers of the person over time.
             reports: the number of reports of each answer; without limit if left out.
 
         Guarantee: one permanent draw for each different answer. Holds between two histories that change at the same
@@ -161,11 +161,11 @@ class FrequencyOracle(Randomizer):
         return Repeated(self.permanent_event, whole(values, "values", least=1, most=MOST_REPEATS))
 
     def _remember(self, number: int) -> bytes:
-        """Return what a memo keeps of an answer: the report itself."""
+        """Return the draw that a memo keeps of an answer: the report itself."""
         return self.client._send(np.array([number])).to_bytes()
 
     def _recall(self, kept: bytes) -> Reports:
-        """Return the report of what a memo keeps: the same bytes again."""
+        """Return the report of a memo's draw: the same bytes again."""
         return read_reports(kept)
 
     def variance(self, frequency: Number, n: int) -> float:

@@ -125,7 +125,7 @@ class OptimizedHashing(FrequencyOracle):
 
     @property
     def length(self) -> int:
-        """The length of the vectors that stand for the values."""
+        """The length of the vectors that represent the values."""
         length = 1
         while self.buckets**length < self.values:
             length += 1

@@ -1,7 +1,7 @@
 """Heavy hitters: which strings of an unknown domain many people have, found through the prefixes of their codes.
 
 Each person reports one prefix of the code of their string; its length is decided by the report's identifier, so that
-nobody reports twice. The server walks down from the shortest prefixes and keeps those that a string above the threshold
+no one reports twice. The server walks down from the shortest prefixes and keeps those that a string above the threshold
 may still have; whatever it keeps or drops is post-processing.
 """
 
@@ -123,7 +123,7 @@ CROWDED = 5 / 3
 """Prefixes from this many thresholds on may be taken out of the buckets that they share with others."""
 
 _SURE = 5
-"""Only those above this many standard deviations are: what may be noise would be fitted."""
+"""Only those above this many standard deviations are: otherwise noise would be fitted."""
 
 _ROUNDS, _FITS = 8, 3
 
@@ -136,7 +136,7 @@ APART_BITS = 24
 
 @dataclass(frozen=True)
 class PrefixTallies:
-    """What reports tell about prefixes: for each length, tables with the number of reports that support each bucket.
+    """The counts of reports on prefixes: for each length, tables with the number of reports that support each bucket.
 
     `sizes` has the reports of each table; `spread(share, n)` is the variance of a share among n reports.
     """
@@ -197,7 +197,7 @@ class PrefixTallies:
         return counts, moment
 
     def _second_moment(self, level: int, supports: Floats) -> float:
-        """Return an estimate of the sum of squared shares of what the tables of a length hash."""
+        """Return an estimate of the sum of squared shares of the prefixes that the tables of a length hash."""
         sizes = self.sizes[self._of(level)][:, None].astype(np.float64)
         p, q = self.p, self.q - (self.p - self.q) / (self.buckets - 1)  # of the bucket itself
         shares = (supports / np.maximum(sizes, 1) - q) / (p - q)
@@ -218,7 +218,7 @@ class PrefixTallies:
         return counts
 
     def _without(self, level: int, supports: Floats, states: Words, shares: Floats) -> Floats:
-        """Return supports as if no one had these prefixes, and all who have them were spread over all buckets."""
+        """Return supports as if no one had these prefixes, and their people were spread over all buckets."""
         slope = (self.p - self.q) * self.buckets / (self.buckets - 1)  # from one bucket to all others
         left = supports.copy()
         for place, size in enumerate(self.sizes[self._of(level)].tolist()):
@@ -233,7 +233,7 @@ def extended(states: Words, digits: Paths, level: int) -> Words:
 
 
 def digits_apart(codes: StringCodes) -> int:
-    """Return how many digits tell strings apart: prefixes of so many stand for one string each."""
+    """Return how many digits identify a string: prefixes of this many belong to one string each."""
     return min(codes.digits, 1 - (codes.first_bits - APART_BITS) // DIGIT_BITS)
 
 
@@ -284,7 +284,7 @@ def _shortfall(sums: NDArray[np.float32], targets: Floats) -> NDArray[np.float32
 
 
 def _one_each(paths: Paths, counts: Floats, scores: Floats, apart: int) -> tuple[Paths, Floats]:
-    """Return of all codes that share the digits which tell strings apart the one with the best score."""
+    """Return, of all codes that share the digits which identify a string, the one with the best score."""
     taken: set[bytes] = set()
     kept: list[int] = []
     for place in np.argsort(-scores, kind="stable").tolist():
@@ -355,7 +355,7 @@ class HeavyHitters(SketchTables):
 
     @property
     def _telling(self) -> int:
-        """The number of levels whose prefixes tell strings apart."""
+        """The number of levels whose prefixes identify a string."""
         return self.levels - digits_apart(self.codes) + 1
 
     @property
@@ -438,7 +438,7 @@ class HeavyHitters(SketchTables):
         )
         paths, counts, crowding = find_codes(tallies, self.codes, self.threshold(n))
         names = [self.codes.decode(path.tobytes()) for path in paths]
-        if self.threshold(n) >= 1:  # of so few people, nothing can be told
+        if self.threshold(n) >= 1:  # of so few people, nothing can be estimated
             names = [None] * len(names)
         known = [place for place, name in enumerate(names) if name is not None]
         used = max(1, sum(tallies.size(length) for length in range(self.levels - self._telling, self.levels)))

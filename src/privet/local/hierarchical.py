@@ -101,7 +101,7 @@ class HierarchicalHistogram(SplitOracle):
     def _weights(self, sizes: list[int]) -> Floats:
         """Return the matrix that makes shares of bins of all levels' shares of nodes, by weighted least squares.
 
-        The sum of all shares is known to be 1, which is an equation of its own, in the last column.
+        The sum of all shares is known to be 1, which is a separate equation, in the last column.
         """
         spread = [
             float(level.q * (1 - level.q) / (level.p - level.q) ** 2) / max(size, 1e-9)

@@ -1,4 +1,4 @@
-"""Means by Duchi's mechanism, the piecewise mechanism, and the hybrid of both by a coin that everyone may see."""
+"""Means by Duchi's mechanism, the piecewise mechanism, and the hybrid of both by a public coin."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def _slope(law: WindowLaw) -> Fraction:
 
 
 def window_values(law: WindowLaw) -> Floats:
-    """Return what each point stands for: unbiased, as the mean of a window's points is linear in its start."""
+    """Return the value of each point: unbiased, as the mean of a window's points is linear in its start."""
     scale = 1 / (_slope(law) * (law.starts - 1))
     places = np.arange(law.points, dtype=np.float64)
     values: Floats = float(scale) * (2 * places - (law.points - 1))

@@ -86,7 +86,7 @@ class MeanOracle(Randomizer):
     @property
     @abstractmethod
     def steps(self) -> int:
-        """The number of positions that an answer may be rounded to, less one: position s stands for 2 s / steps - 1."""
+        """The number of positions that an answer may be rounded to, less one: position s means 2 s / steps - 1."""
 
     @property
     @abstractmethod
@@ -101,7 +101,7 @@ class MeanOracle(Randomizer):
     @property
     @abstractmethod
     def _decoded(self) -> Floats:
-        """What each report stands for, on the scale from -1 to 1: unbiased."""
+        """The value of each report, on the scale from -1 to 1: unbiased."""
 
     @property
     @abstractmethod
@@ -152,7 +152,7 @@ class MeanOracle(Randomizer):
         return FinitePairEvent((first for first, _, _ in outcomes), (second for _, second, _ in outcomes))
 
     def shuffled(self, n: int) -> Event:
-        """Return the event of n honest people's reports, of which only the multiset is seen.
+        """Return the event of n honest people's reports, of which only the multiset is public.
 
         Args:
             n: the number of honest people; missing, repeated and forged reports do not count.
@@ -198,7 +198,7 @@ class MeanOracle(Randomizer):
         return [*bounds, self.steps, self.symbols, self.survey]
 
     def _read(self, answers: Any, parameter: str = "answer") -> Integers:
-        """Return the places of answers on the grid. Floats may be used: what comes before the draw leaks nothing."""
+        """Return the places of answers on the grid. Floats may be used: rounding before the draw leaks nothing."""
         array = numbers_of(answers)
         if array is None:
             raise BadValue(parameter, "something else", "a finite number, or a list of these")
@@ -220,7 +220,7 @@ class MeanOracle(Randomizer):
         """Return the mean on the scale from -1 to 1, its standard error, and both ends of its interval.
 
         The mean of the squares of positions is estimated from reports where a report's variance rises with it, and
-        taken two standard errors too large; where it falls, the square of the mean stands for it, which is less.
+        taken two standard errors too large; where it falls, the square of the mean replaces it, which is less.
         Below a hundred reports the variance is the largest there is, the quantile Student's, and half of what the
         largest report moves is added.
 
@@ -250,7 +250,7 @@ class MeanOracle(Randomizer):
         quantile = stdtrit(max(n - 1, 1), tail) if few else ndtri(tail)
         half = -float(quantile) * error + (float(decoded.max()) / (2 * n) if few else 0.0)
         low, high = value - half, value + half
-        if self.symbols == 2:  # a count of bits, which the binomial law covers whoever sent them
+        if self.symbols == 2:  # a count of bits, which the binomial law covers, from any senders
             ends = binomial_ends(tally[1:], n, Fraction(level))
             low, high = (float(decoded[0] + (decoded[1] - decoded[0]) * end[0]) for end in ends)
         return value, error, low - 2 / GRID, high + 2 / GRID

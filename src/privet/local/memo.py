@@ -1,4 +1,4 @@
-"""What one person keeps on their own device, so that repeated reports cost no more: the permanent draw of each answer.
+"""A person's memory on their own device, so that repeated reports cost no more: the permanent draw of each answer.
 
 A lost memo is a second permanent draw. So a memo is made once, and one that `Memo.open` does not find is an error,
 never a silent new one.
@@ -31,7 +31,7 @@ _LARGEST = 2**26
 class Memo:
     """One person's permanent draws for one question: a new memo, which `Memo.open` finds again.
 
-    The file holds answers and permanent bits: it belongs on the person's device and nowhere else.
+    The file contains answers and permanent bits: it belongs on the person's device and nowhere else.
 
     Args:
         oracle: the question's oracle.
@@ -162,7 +162,7 @@ class Memo:
 
 
 def _checked(kept: Any) -> dict[str, Any]:
-    """Return what a file holds if it is a whole memo; raise `ValueError` otherwise."""
+    """Return the contents of a file if it is a whole memo; raise `ValueError` otherwise."""
     draws, counts = kept["draws"], kept["reports"]
     whole_memo = (
         kept["privet_memo"] == _VERSION

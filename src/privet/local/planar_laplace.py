@@ -64,7 +64,7 @@ class LatticeLaw:
         return float((weights @ lengths**2) / weights.sum() / 2)
 
     def error(self, confidence: float) -> float:
-        """Return a radius, in steps, that holds noise and snapping with this probability or more."""
+        """Return a radius, in steps, that contains noise and snapping with this probability or more."""
         if self.metric == "manhattan":
             return self._along(confidence)
         if self.scale >= _WIDE:
@@ -106,7 +106,7 @@ _SNAPPED = 1 + Fraction(1, 2**16)
 class MetricPromise:
     """A bound on the privacy loss between two places at a distance: `rate` for each metre, and for snapping to a grid.
 
-    Places that are far apart are told apart. That is another promise than epsilon, which holds for any two answers, so
+    Places that are far apart can be distinguished. This promise differs from epsilon, which is for any two answers, so
     it is no event: accountants and budgets refuse it. Repeated reports of one person add their rates.
 
     Args:
@@ -216,7 +216,7 @@ class PlanarLaplace(Randomizer):
     box: tuple[Fraction, Fraction, Fraction, Fraction]
     projection: MapProjection | None
     promise: MetricPromise
-    """What a report promises: a loss for each metre. It is no epsilon."""
+    """The promise of a report: a loss for each metre. It is no epsilon."""
 
     def __init__(
         self,

@@ -87,7 +87,7 @@ class ProjectiveResponse(FrequencyOracle):
         """Return vectors uniform among those whose product with a point is 0, or is 1."""
         prime, rows = self.order, np.arange(len(points))
         drawn = noise.uniform_below(prime, points.shape)
-        # the last place that is not zero of a point holds 1: solve for that place
+        # the last place of a point that is not zero is 1: solve for that place
         lead = self.length - 1 - np.argmax(points[:, ::-1] != 0, axis=1)
         drawn[rows, lead] = 0
         product = (drawn * points).sum(axis=1) % prime
@@ -132,7 +132,7 @@ class ProjectiveResponse(FrequencyOracle):
         return Field(self.order)
 
     def _vectors(self, numbers: Integers) -> Integers:
-        """Return the points with these numbers: vectors whose last place that is not zero holds 1."""
+        """Return the points with these numbers: vectors whose last place that is not zero is 1."""
         firsts = np.array([space_points(self.order, place) for place in range(self.length)], dtype=np.int64)
         place = np.searchsorted(firsts, numbers, side="right") - 1
         return self._field.digits(self.order**place + numbers - firsts[place], self.length)

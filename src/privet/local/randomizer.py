@@ -1,6 +1,6 @@
 """The one shape of everything that a person randomises: a client, reports that travel, a server that only counts.
 
-Privacy is the client's: what a report may be depends on one person's answer with the exact odds of the oracle, and no
+Privacy is the client's: a report is drawn from one person's answer with the exact odds of the oracle, and no
 server, shuffler or reader of reports is trusted.
 """
 
@@ -41,7 +41,7 @@ MOST_REPEATS = 10**9
 class Randomizer(ABC):
     """Randomises one person's answer, and estimates something about all answers from many reports.
 
-    A report costs the person the `event`; what a server or anyone else computes from reports is free.
+    A report costs the person the `event`; any computation from reports is free.
 
     Example:
         >>> isinstance(local.KaryResponse(2, epsilon=1), local.Randomizer)
@@ -71,7 +71,7 @@ class Randomizer(ABC):
     @property
     @abstractmethod
     def _told(self) -> list[Any]:
-        """What the digest of every report is made of, beside the version and the kind: plain data."""
+        """The contents of every report's digest, beside the version and the kind: plain data."""
 
     @abstractmethod
     def _read(self, answers: Any, parameter: str = "answer") -> Any:
@@ -96,12 +96,12 @@ class Randomizer(ABC):
 
     @abstractmethod
     def _estimate(self, tally: Integers, n: int, confidence: Number, covers: str, rejected: Mapping[str, int]) -> Any:
-        """Return what the integers of n reports tell about their answers."""
+        """Return the estimate of answers from the integers of n reports."""
 
     def _estimate_of(
         self, of: Any, tally: Integers, n: int, confidence: Number, covers: str, rejected: Mapping[str, int]
     ) -> Any:
-        """Return what the integers of n reports tell about some strings that are named afterwards."""
+        """Return the estimate of some strings, named afterwards, from the integers of n reports."""
         raise BadParameter("of", of, "left out: this oracle estimates everything at once")
 
     @abstractmethod
@@ -132,7 +132,7 @@ class Randomizer(ABC):
         return Client(self)
 
     def server(self) -> Server:
-        """Return a server that has seen no reports yet."""
+        """Return a server without any reports yet."""
         from .server import Server
 
         return Server(self)

@@ -57,7 +57,7 @@ class Rappor(FrequencyOracle):
         zeros: p, the probability with which a permanent zero is reported as one; less than `ones`.
         hashes: the number of bits that an answer sets.
         bits: the number of bits of a report; one for each value if left out, and then without hashing.
-        cohorts: the number of groups of people who hash differently, so that values which share bits in one are told
+        cohorts: the number of groups of people who hash differently, so that values which share bits in one are kept
             apart in another.
         survey: a name; reports to a survey of another name are not accepted.
 
@@ -167,7 +167,7 @@ class Rappor(FrequencyOracle):
         """Return the event of memoised reports: exactly for up to 32 of each answer, else that of the permanent bits.
 
         Args:
-            values: the number of different answers that the person gives over time.
+            values: the number of different answers of the person over time.
             reports: the number of reports of each answer; without limit if left out.
 
         Guarantee: a count of ones among the reports of one bit is all that they tell about it; it is a mixture of two
@@ -185,7 +185,7 @@ class Rappor(FrequencyOracle):
         return Repeated(_swapped(own, other), self.hashes * distinct)
 
     def shuffled(self, n: int) -> Event:
-        """Return the event of n honest people's reports, of which only the multiset is seen."""
+        """Return the event of n honest people's reports, of which only the multiset is public."""
         return Shuffled(self.event, n)
 
     def variance(self, frequency: Number, n: int) -> float:

@@ -1,6 +1,6 @@
 """Randomised reports on their way from clients to a server, as bytes and as JSON.
 
-A report holds the digest of its survey, a random identifier by which a server rejects repeats, and the randomised
+A report contains the digest of its survey, a random identifier by which a server rejects repeats, and the randomised
 content. Nothing here depends on the answer but that content, whose odds are the oracle's.
 
 Bytes: "PVL", the version, the digest (8 bytes), the number of reports and the bytes of each content (4 bytes each,
@@ -27,7 +27,7 @@ Bytes = NDArray[np.uint8]
 
 
 def width_below(bound: int) -> int:
-    """Return how many bytes hold every number below a bound."""
+    """Return how many bytes are enough for every number below a bound."""
     return max(1, -(-(bound - 1).bit_length() // 8))
 
 

@@ -49,7 +49,7 @@ class KaryResponse(FrequencyOracle):
 
     @classmethod
     def two_coins(cls, domain: Sequence[Any] = ("no", "yes"), *, truth: Number = 0.5, survey: str = "") -> KaryResponse:
-        """Return the survey with two coins: on heads of the first answer truly, else report what the second shows.
+        """Return the survey with two coins: on heads of the first answer truly, else report the second.
 
         Args:
             domain: the two answers.

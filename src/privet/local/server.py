@@ -1,4 +1,4 @@
-"""The side that is not trusted: takes reports in any order, rejects what is no report, counts, estimates."""
+"""The side that is not trusted: takes reports in any order, rejects invalid ones, counts, estimates."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Server:
         covers: Literal["reports", "population"] = "reports",
         of: Sequence[str] | None = None,
     ) -> Any:
-        """Return what the oracle estimates, with an interval for each number: `Frequencies`, a `Mean` and so on.
+        """Return the oracle's estimates, with an interval for each number: `Frequencies`, a `Mean` and so on.
 
         Args:
             confidence: the confidence level of each interval.

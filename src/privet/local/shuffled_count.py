@@ -1,4 +1,4 @@
-"""A count by several messages of each person, of which only the shuffled multiset is seen.
+"""A count by several messages of each person, of which only the shuffled multiset is public.
 
 A person with the property sends +1. Everyone also sends, rarely, a burst of +1 or of -1, which add up to about
 two-sided geometric noise among all; and, half of the time, pairs of +1 and -1, which cancel in the count and hide how
@@ -47,7 +47,7 @@ class ShuffledCount(Randomizer):
     Args:
         epsilon: the privacy loss of what leaves the shuffler, from 0.2 to 10.
         delta: the probability with which the loss may be larger, at least 1e-10.
-        people: the least number of honest people who take part; the promise holds if at least these do.
+        people: the least number of honest people who take part; the guarantee requires at least these.
         survey: a name; reports to a survey of another name are not accepted.
 
     Raises:
@@ -101,7 +101,7 @@ class ShuffledCount(Randomizer):
 
     @property
     def event(self) -> Event:
-        """The event of what leaves the shuffler: not of one person's messages by themselves."""
+        """The event of the shuffler's output: not of one person's messages alone."""
         return ApproximateEvent(self.asked, self.delta)
 
     @cached_property

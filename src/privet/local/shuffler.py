@@ -1,7 +1,7 @@
 """A shuffler between people and a server: it removes repeats, strips what distinguishes senders, permutes, forwards.
 
 It is trusted not to link reports to senders and to forward only batches that are large enough; not with answers, as
-each report protects its answer by itself.
+each report alone protects its answer.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Shuffler:
 
     Args:
         oracle: the question's oracle.
-        minimum: the least number of different reports that are forwarded together: a public number. Fewer are held.
+        minimum: the least number of different reports that are forwarded together: a public number. Fewer wait.
 
     Example:
         >>> survey = local.KaryResponse(2, epsilon=1)

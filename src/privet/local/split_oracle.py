@@ -34,7 +34,7 @@ class SplitOracle(Randomizer):
 
     @abstractmethod
     def _answers_to(self, part: int, answers: Any) -> Any:
-        """Return what people answer to a part."""
+        """Return people's answers to a part."""
 
     @property
     def width(self) -> int:
@@ -49,7 +49,7 @@ class SplitOracle(Randomizer):
         return PureEvent(max(Fraction(event.pure()) for event in events))
 
     def shuffled(self, n: int) -> Event:
-        """Return the event of n honest people's reports, of which only the multiset is seen.
+        """Return the event of n honest people's reports, of which only the multiset is public.
 
         Args:
             n: the number of honest people; missing, repeated and forged reports do not count.

@@ -88,7 +88,7 @@ class SquareWave(Randomizer):
         return FinitePairEvent((first for first, _, _ in outcomes), (second for _, second, _ in outcomes))
 
     def shuffled(self, n: int) -> Event:
-        """Return the event of n honest people's reports, of which only the multiset is seen.
+        """Return the event of n honest people's reports, of which only the multiset is public.
 
         Args:
             n: the number of honest people; missing, repeated and forged reports do not count.

@@ -18,7 +18,7 @@ from .frequency_oracle import FrequencyOracle
 
 @dataclass(frozen=True, repr=False)
 class Trust:
-    """What one question promises each person, by who is trusted.
+    """The promise of one question to each person, by who is trusted.
 
     Args:
         oracle: the question's oracle.
@@ -58,7 +58,7 @@ class Trust:
 
     @cached_property
     def shuffled_epsilon(self) -> float:
-        """The privacy loss where only the multiset of reports is seen."""
+        """The privacy loss where only the multiset of reports is public."""
         return epsilon_of(self.oracle.shuffled(self.honest), failure_probability(self.delta))
 
     @property

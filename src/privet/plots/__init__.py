@@ -1,6 +1,6 @@
 """Pictures: privacy curves, trade-offs, loss distributions, what composition costs. Needs the `plot` extra.
 
-Every function returns a Matplotlib figure and saves it where a path is given. Nothing here sees data.
+Every function returns a Matplotlib figure and saves it where a path is given. Nothing here reads data.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Answers as pictures: bars for groups, side by side for two keys, a line with a band for time or steps, a heat map.
 
-Every value is drawn with its interval; a heat map, which has no room for one, writes the value with its error, or above
+Every value is drawn with its interval; a heat map, without space for one, writes the value with its error, or above
 all of its cells how wide their intervals are.
 """
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 _MOST_BARS = 40
 _MOST_SIDES = 6
-"""This many bars stand side by side at one place; more of them make a heat map."""
+"""At most this many bars are drawn side by side at one place; more of them make a heat map."""
 
 _MOST_CELLS = 40
-"""This many values of a key have a name, and an inch, of their own; of more of them on a map, some are named."""
+"""Up to this many values of a key each have a name and an inch; of more of them on a map, some are named."""
 
 _NAMED = 24
-"""About how many values are named along a side of a map that has more of them than have room."""
+"""About how many values are named along a side of a map that has more of them than fit."""
 
 _MOST_DATES = 6
 """This many dates are named along an axis at most."""
@@ -44,7 +44,7 @@ _MOST_WRITTEN = 12 * 12
 
 _LONG = 9
 _WRITTEN = "{x:,.10g}"
-"""How numbers stand beside an axis."""
+"""The format of numbers beside an axis."""
 
 _LONGEST = 24
 
@@ -66,7 +66,7 @@ def plot_answer(
     theme: Theme = "light",
     heat: bool = False,
 ) -> Figure:
-    """Return a picture of an answer's columns: each noisy one on axes of its own, with its interval.
+    """Return a picture of an answer's columns: each noisy one on its own axes, with its interval.
 
     `bins` are the widths of keys whose values are the low ends of bins. With `heat`, two keys make a heat map however
     few values they have.
@@ -159,7 +159,7 @@ def _titles(keys: Sequence[ShownSeries], names: list[str], *, heat: bool) -> tup
 
 
 def _room(values: Sequence[Any]) -> int:
-    """Return how many values of a map's side have room for a name: all of a few, and some of many."""
+    """Return how many values of a map's side are named: all of a few, and some of many."""
     return len(values) if len(values) <= _MOST_CELLS else _NAMED // 2
 
 
@@ -261,7 +261,7 @@ def _grouped(axes: Axes, series: ShownSeries, grid: Grid) -> None:
 
 
 def _heat(figure: Figure, axes: Axes, series: ShownSeries, grid: Grid) -> None:
-    """Draw two keys as rows and columns of a map, each cell with its value and error while there is room."""
+    """Draw two keys as rows and columns of a map, each cell with its value and error while they fit."""
     values, (low, high) = _numbers(series), _ends(series)
     cells = [
         [values[grid.rows[first, second]] if (first, second) in grid.rows else math.nan for second in grid.second]

@@ -1,4 +1,4 @@
-"""Privacy as curves: delta against epsilon, trade-offs, the loss itself, composition, and what an audit measured."""
+"""Privacy as curves: delta against epsilon, trade-offs, the loss itself, composition, and measurements of audits."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def plot_loss(event: Event, *, epsilon: Number = 1, path: Path | None = None, th
     """Return the distribution of the privacy loss, with the part beyond epsilon shaded.
 
     Args:
-        event: what was done: an `Event`, such as `mechanism.event`.
+        event: the privacy event: an `Event`, such as `mechanism.event`.
         epsilon: where the shaded part begins.
         path: the file to write, too; none if left out.
         theme: "light" or "dark".
@@ -131,7 +131,7 @@ def plot_composition(
     """Return epsilon against the number of repetitions, by every theorem that applies, on one picture.
 
     Args:
-        event: what was done: an `Event`, such as `mechanism.event`.
+        event: the privacy event: an `Event`, such as `mechanism.event`.
         times: how often the event is repeated.
         delta: the probability with which the loss may exceed epsilon.
         path: the file to write, too; none if left out.
@@ -160,7 +160,7 @@ def plot_composition(
 
 
 def _bins(losses: Floats, masses: Floats, at: float) -> tuple[Floats, Floats]:
-    """Return about eighty equal bins over the losses that matter, one of which ends at `at`, and what each holds."""
+    """Return about eighty equal bins over the losses that matter, one of which ends at `at`, and their masses."""
     import numpy as np
 
     kept = masses > 1e-9 * masses.max()
@@ -190,7 +190,7 @@ def _legend(axes: Axes, events: Events) -> None:
         axes.legend(frameon=False)
 
 
-# What an audit measured, beside what was claimed: false alarms against misses.
+# The measurements of an audit beside its claim: false alarms against misses.
 
 
 _WRONG = 0.01
@@ -209,7 +209,7 @@ class CountedAudit(Protocol):
 
 @runtime_checkable
 class Measured(Protocol):
-    """A report: the claim that was put to the test, what was found, and the rates of tests as measured."""
+    """A report: the claim under test, the result, and the rates of tests as measured."""
 
     @property
     def epsilon(self) -> float: ...
@@ -230,12 +230,12 @@ class Measured(Protocol):
 def plot_audit(report: Measured, *, title: str = "", path: Path | None = None, theme: Theme = "light") -> Figure:
     """Return a picture of the tests that an audit made and of the curve below which the claim allows none.
 
-    A test says "the second input" wherever the witness's score is high; its false alarms and its misses are a point,
-    with bars that hold all true rates together but for once in a hundred pictures. Points that lie below the curve
-    with all of their bars are marked: no test may do as well if the claim holds.
+    A test picks the second input wherever the witness's score is high; its false alarms and its misses are a point,
+    with bars that cover all true rates at once but for once in a hundred pictures. Points that lie below the curve
+    with all of their bars are marked: no test may do as well if the claim is true.
 
     Args:
-        report: what an audit returned.
+        report: the result of an audit.
         title: a title.
         path: the file to write, too; none if left out.
         theme: "light" or "dark".

@@ -36,8 +36,8 @@ def plot_estimates(
     """Return a picture of estimates with their intervals; an interval without an end runs to the edge, with an arrow.
 
     Args:
-        estimates: the estimates, by what they are of.
-        title: what stands above the picture.
+        estimates: the estimates, by their names.
+        title: the title of the picture.
         reference: where to draw an upright line, such as 0 for "no effect".
         path: where to save it, if anywhere.
         theme: "light" or "dark".
@@ -74,10 +74,10 @@ _SHOWN = 400
 def plot_p_values(
     p_values: Mapping[str, Sequence[float] | Floats], *, path: Path | None = None, theme: Theme = "light"
 ) -> Figure:
-    """Return a QQ plot of p-values under true hypotheses: those of a test that holds its level lie on the diagonal.
+    """Return a QQ plot of p-values under true hypotheses: those of a test that keeps its level lie on the diagonal.
 
-    A curve below it rejects too often; one above it is conservative. The band holds 95 of 100 points of a test that
-    holds its level, each by itself, for the shortest of the lists.
+    A curve below it rejects too often; one above it is conservative. The band contains 95 of 100 points of a test that
+    keeps its level, pointwise, for the shortest of the lists.
 
     Args:
         p_values: p-values of one test on many tables, by the name of the test.

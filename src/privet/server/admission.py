@@ -1,7 +1,7 @@
-"""Ledgers as the sessions of a server see them: a question is charged while its caller waits, and read afterwards.
+"""Ledgers for the sessions of a server: a question is charged while its caller waits, and read afterwards.
 
-An admitting session is an ordinary one over a ledger that charges and then stops: what it would have read, a worker's
-session reads later. The worker charges the same plan again, which is free, as it was paid for and has no answer yet.
+An admitting session is an ordinary one over a ledger that charges and then stops: a worker's session does the
+reading later. The worker charges the same plan again, which is free, as it was paid for and has no answer yet.
 
 The worker's ledger records the outcome of a scan on the question's own grid of time, and not when the scan ends. The
 numbers of entries are in certificates. If an outcome were recorded as soon as it is known, an analyst who asks again

@@ -32,7 +32,7 @@ Role = Literal["analyst", "auditor", "custodian"]
 ROLES: tuple[Role, ...] = get_args(Role)
 
 UNKNOWN = "this needs a valid token; ask the custodian for one, and send it as Authorization: Bearer TOKEN"
-"""What everyone is told whose token is missing, wrong, expired or revoked: which of these it is, is not told."""
+"""The reply to a missing, wrong, expired or revoked token, which does not reveal which of these it is."""
 NO_LOG_IN = "this token is not valid here; copy all of it, from privet_ to its end, or ask the custodian for another"
 """The same for a log-in, where a person types the token."""
 

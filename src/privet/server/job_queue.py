@@ -168,7 +168,7 @@ class JobQueue:
 
     @contextmanager
     def place_for(self, account: str) -> Iterator[None]:
-        """Hold a place in the queue while a question is admitted; raise `Busy` before anything is charged.
+        """Keep a place in the queue while a question is admitted; raise `Busy` before anything is charged.
 
         Places are counted by what accounts may know: a question that is answered but not handed over still has one.
         """

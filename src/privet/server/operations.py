@@ -1,6 +1,6 @@
 """Operations over HTTP: each reads a JSON object, calls one method of a session, and writes JSON.
 
-A field that is not listed is refused by name. What a field may hold is checked by the session itself, which refuses
+A field that is not listed is refused by name. The values of fields are checked by the session itself, which refuses
 hostile values by name before anything is charged. Answers are written as CSV and as Arrow too.
 """
 

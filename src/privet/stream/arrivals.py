@@ -1,6 +1,6 @@
 """From the rows of one step to a vector of whole numbers: clamped, put on the grid, and bounded for each person.
 
-Each row is taken or dropped by itself, or by its own person's earlier rows. No row raises an error: that would show it.
+Each row is taken or dropped alone, or by its own person's earlier rows. No row raises an error: that would show it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Arrival:
     """One row that arrives in a step: its value, its group and its person.
 
     Args:
-        value: what the row adds to the sum; 1 counts it.
+        value: the row's contribution to the sum; 1 counts it.
         group: its group, where the stream has groups.
         person: whose row it is: text or a whole number, spelt the same way each time.
 
@@ -47,7 +47,7 @@ class Arrival:
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """What a stream adds up: the bounds and the grid of one row's value, the groups, and the rows of one person.
+    """The terms of a stream: the bounds and the grid of one row's value, the groups, and the rows of one person.
 
     `rows` is None at event level, where one row is protected; otherwise each person's first `rows` rows are kept.
     """
@@ -95,7 +95,7 @@ class Layout:
         return max(abs(self.lowest), abs(self.highest))
 
     def on_grid(self, value: Any) -> int | None:
-        """Return a row's value in grid steps, clamped; None for what is no number, which is dropped."""
+        """Return a row's value in grid steps, clamped; None for a value that is no number, which is dropped."""
         if isinstance(value, bool | np.bool_):
             value = int(value)
         try:
@@ -119,12 +119,12 @@ class Bounding:
     """Keeps the first rows of each person, by arrival, and counts them: a function of that person's rows alone.
 
     The counts are private and exact. Persons are kept under a keyed hash. `before` returns how many rows of a person
-    were kept so far; `known` is what it returned, and `changed` the counts that are other ones now.
+    were kept so far; `known` are its results, and `changed` the counts that differ now.
 
-    No table with noise could stand for it. Whether the next row of a person is kept must be known for sure, or some
+    No table with noise could replace it. Whether the next row of a person is kept must be known for sure, or some
     person would have more rows than the noise is made for. And a process with a state that knows it for sure, for any
-    person, can ask it: go on from a copy with a row of that person, and see whether it counts. So the table is
-    protected as what it is: private, in files of mode 0600.
+    person, can ask it: go on from a copy with a row of that person, and check whether it counts. So the table is
+    protected as private data, in files of mode 0600.
 
     Guarantee: over the whole stream, no person has more than `rows` rows in the sums, and whether a row is kept depends
     on that person's own earlier rows alone: adding or removing a person moves no other's.

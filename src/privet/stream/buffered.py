@@ -25,13 +25,13 @@ FACTOR_BITS = 44
 """The binary digits of the factors by which buffers decay."""
 
 WEIGHT_BITS = 40
-"""The binary digits of the weights of buffers in what is measured."""
+"""The binary digits of the weights of buffers in a measurement."""
 
 GUARD_BITS = 64
 """The binary digits that buffers have below the grid."""
 
 SCALE_BITS = 36
-"""The binary digits that what is measured has below one bound, so that rounding is far below the noise."""
+"""The binary digits of a measurement below one bound, so that rounding is far below the noise."""
 
 
 class BufferedState(NamedTuple):
@@ -47,16 +47,16 @@ class BufferedState(NamedTuple):
 class BufferedSums(RunningSums[BufferedState]):
     """Running sums with a few buffers, for long horizons, with Gaussian noise.
 
-    Its state holds exact weighted sums of all values so far: a reader of it learns them. Where that matters more than
+    Its state has exact weighted sums of all values so far: a reader of it learns them. Where that matters more than
     memory, use `TreeSums` or `RootSums`, which keep no sum without its noise.
 
-    It cannot keep noisy ones instead. A state in which none of the noise of a later step is drawn yet holds the exact
-    (C x) of that step: go on from copies of it with empty steps, and the mean of what they measure is exact. So the
+    It cannot keep noisy ones instead. A state without any drawn noise of a later step contains the exact
+    (C x) of that step: go on from copies of it with empty steps, and the mean of their measurements is exact. So the
     noise of every later step must be in the state, and independent from step to step. `RootSums` keeps as many numbers
-    as there are steps for that. A few could hold it if the noise were continuous: its part along the buffers can be
+    as there are steps for that. A few could do if the noise were continuous: its part along the buffers can be
     drawn first, and the rest, which is independent of that part, as steps come. Noise on whole numbers has no such
     parts: given the one along the buffers, the rest is not independent, and no exact draw of it is known that keeps few
-    numbers. So the state is protected as what it is: private, in files of mode 0600.
+    numbers. So the state is protected as private data, in files of mode 0600.
 
     Args:
         factors: the decay of each buffer, in units of 2**-44; chosen for the horizon if left out.
@@ -97,7 +97,7 @@ class BufferedSums(RunningSums[BufferedState]):
 
     @property
     def shift(self) -> int:
-        """The binary digits that what is measured has below the grid of the values."""
+        """The binary digits of a measurement below the grid of the values."""
         return max(0, SCALE_BITS - self.bound.bit_length())
 
     @property
@@ -225,7 +225,7 @@ class BufferedSums(RunningSums[BufferedState]):
         return normal_width(self._deviation(step), tail)
 
     def parameters(self) -> dict[str, Any]:
-        """Return what the mechanism is made from, as plain data."""
+        """Return the parameters of the mechanism, as plain data."""
         return {**super().parameters(), "factors": list(self.factors), "weights": list(self.weights)}
 
     def write_state(self, state: BufferedState) -> dict[str, Any]:

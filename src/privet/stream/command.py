@@ -121,7 +121,7 @@ def clock_given(start: datetime.datetime | None, every: datetime.timedelta | Non
 
 
 def rows_given(path: Path, known: set[str]) -> list[dict[str, str]]:
-    """Return the rows of a CSV file by its columns; its heading is public, and what a row holds is never quoted."""
+    """Return the rows of a CSV file by its columns; its heading is public, and a row is never quoted."""
     with path.open(newline="", encoding="utf-8", errors="replace") as file:
         reader = csv.DictReader(file)
         names = set(reader.fieldnames or ())
@@ -292,7 +292,7 @@ def verify_command(folder: Path, config: Path, ledger_path: Path | str | None, a
 
 
 def read_rows(path: Path) -> list[Arrival]:
-    """Return the rows of a CSV file, with what is missing left out."""
+    """Return the rows of a CSV file, with missing values left out."""
     return [
         Arrival(
             _cell(row["value"]) if "value" in row else 1,
@@ -304,7 +304,7 @@ def read_rows(path: Path) -> list[Arrival]:
 
 
 def _cell(text: str | None) -> Fraction | None:
-    """Return the number in a cell; None, which drops the row, for what is none."""
+    """Return the number in a cell; None, which drops the row, for any other text."""
     return read_rational(written_decimal((text or "").strip()))
 
 

@@ -1,7 +1,7 @@
 """A durable stream of running sums: charged once, opened and closed step by step in the ledger, safe across restarts.
 
 A step goes this way: the ledger opens it and keeps its noise, which is drawn in the same transaction; the next state,
-with what is released, becomes durable under another name; the ledger closes the step and forgets the noise; the next
+with its release, becomes durable under another name; the ledger closes the step and forgets the noise; the next
 state takes the place of the last; the estimate is shown. Whenever the process dies in between, what the ledger has
 closed is there, what it has not closed was never shown, and the noise of an open step is used when the stream goes on.
 """
@@ -97,7 +97,7 @@ class RunningStream:
         self._process = os.getpid()
         self._closed = False
 
-    # What a stream shows: all of it is public.
+    # The output of a stream: all of it is public.
 
     @property
     def horizon(self) -> int:
@@ -125,7 +125,7 @@ class RunningStream:
         return self._receipt
 
     def describe(self) -> dict[str, Any]:
-        """Return what the stream is and how far it has come, as plain data."""
+        """Return the stream's parameters and progress, as plain data."""
         plan = self._kept.plan
         facts = plan.to_dict()
         del facts["identity"]
@@ -318,7 +318,7 @@ class RunningStream:
             raise LedgerError("the stream was opened by another process, from which this one was forked; resume it")
 
     def _settle(self) -> None:
-        """Finish a step that failed halfway, before another one: what it had made durable is released as it was."""
+        """Finish a step that failed halfway, before another one: its durable part is released as it was."""
         self._check()
         if not self._unsure:
             return
@@ -348,7 +348,7 @@ class RunningStream:
         return read_value(value, self._kept.plan.layout) if rows is None else bounding.totals(read_arrivals(rows))
 
     def _chunks(self, values: Any, rows: Any) -> Iterator[tuple[Integers, Bounding]]:
-        """Return the vectors of some steps at a time, and who was seen in them; all of them fit or none is drawn."""
+        """Return the vectors of some steps at a time, and whose rows were in them; all of them fit or none is drawn."""
         if (values is None) == (rows is None):
             raise RequestError("steps take their totals, or their rows: pass values or rows=")
         layout, left = self._kept.plan.layout, self.horizon - self.steps
@@ -383,7 +383,7 @@ class RunningStream:
             )
 
     def _advance(self, vectors: Integers, bounding: Bounding) -> Floats:
-        """Open steps and draw their noise, make them durable, close them, and return what they release."""
+        """Open steps and draw their noise, make them durable, close them, and return their releases."""
         kept, book, sums = self._kept, _stepping(self._ledger), self.sums
         upto, rows = kept.step + len(vectors), sums.noise_rows(kept.step, len(vectors))
         self._unsure = True
@@ -612,7 +612,7 @@ def _left(ahead: NoiseAhead | None) -> str:
 
 
 def _nobody(person: bytes) -> int:
-    """Return that a person was not seen: where rows are protected, people are not counted."""
+    """Return that a person is new: where rows are protected, people are not counted."""
     return 0
 
 
@@ -637,7 +637,7 @@ def _charge(ledger: Ledger, plan: StreamPlan) -> Receipt:
 
 
 def _recovered(files: StreamFiles, book: KeepsSecrets, receipt: Receipt, body: bytes, progress: StepProgress) -> bytes:
-    """Return the latest state by the ledger, after finishing what a process that died had made durable.
+    """Return the latest state by the ledger, after finishing the durable step of a process that died.
 
     A next state is closed where the ledger has it open from this very state, and adopted where the ledger has closed
     it; any other was never shown, and is removed. A state that the ledger does not know as the latest is refused; where

@@ -1,7 +1,7 @@
 """The files of a stream, in a folder that only its owner may enter: its state, the next one, releases, rows per person.
 
 A state is replaced whole or not at all. Only the ledger knows whether it is the latest one. The number of rows of
-each person is a file of its own, of which a step writes only what it changes. It is ahead of the state by at most one
+each person is in a separate file, of which a step writes only its changes. It is ahead of the state by at most one
 batch of steps, which it can take back. A random mark in both states which batch it was written for last, so that a file
 that was put back or swapped is refused.
 """
@@ -93,7 +93,7 @@ class PeopleFile:
                 connection.execute("UPDATE mark SET last = ?, before = NULL", (mark,))
 
     def write(self, changed: Mapping[bytes, int], *, before: str, mark: str) -> None:
-        """Write the counts of a batch that follows the one with a mark, with what they were."""
+        """Write the counts of a batch that follows the one with a mark, with the earlier counts."""
         self.settle(before)
         known = [(person, self.rows_of(person)) for person in changed]
         with _people_errors(), self._writing() as connection:
@@ -185,7 +185,7 @@ class StreamFiles:
             making._write(STATE, state)
             if people:
                 PeopleFile.create(making.folder / PEOPLE)
-            if os.path.lexists(folder):  # an empty folder would make room
+            if os.path.lexists(folder):  # an empty folder would be replaced
                 raise FileExistsError
             os.rename(making.folder, folder)
             sync_folder(folder.parent)
@@ -257,7 +257,7 @@ class StreamFiles:
         return modes
 
     def read(self, name: str) -> bytes | None:
-        """Return what a file holds; None where there is none."""
+        """Return the contents of a file; None where there is none."""
         try:
             opened = os.open(self.folder / name, os.O_RDONLY | _PLAIN)
         except FileNotFoundError:
@@ -282,7 +282,7 @@ class StreamFiles:
             sync_folder(self.folder)
 
     def finish_next(self) -> None:
-        """Give a next state that was written and not named yet its name: it was drawn, and is not drawn again."""
+        """Name a next state that was written and not named yet: it was drawn, and is not drawn again."""
         with _disk_errors():
             body = self.read(f".{NEXT}")
             if body is not None and self.read(NEXT) is None:
@@ -295,7 +295,7 @@ class StreamFiles:
                 os.unlink(self.folder / name)
 
     def write_released(self, start: int, records: bytes) -> None:
-        """Write what was released from a place on, and nothing after it; it is durable in the state as well."""
+        """Write the releases from a place on, and nothing after them; they are durable in the state as well."""
         with _disk_errors():
             opened = os.open(self.folder / RELEASED, os.O_RDWR | _PLAIN)
             try:
@@ -311,7 +311,7 @@ class StreamFiles:
                 os.close(opened)
 
     def read_released(self, start: int, size: int) -> bytes:
-        """Return what was released, from a place on; raise `LedgerError` where some of it is gone."""
+        """Return the releases from a place on; raise `LedgerError` where some of them are gone."""
         with _disk_errors():
             opened = os.open(self.folder / RELEASED, os.O_RDONLY | _PLAIN)
             try:
@@ -340,7 +340,7 @@ _PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 @contextmanager
 def _disk_errors() -> Iterator[None]:
-    """Turn what the disk raises into a `LedgerError` that states what to do."""
+    """Turn an error of the disk into a `LedgerError` that states what to do."""
     try:
         yield
     except FileNotFoundError:

@@ -49,7 +49,7 @@ class NoiseAhead:
         return json.dumps({"noise": 1, "salt": self.salt, "step": self.step, "numbers": packed}, separators=(",", ":"))
 
     def after(self, step: int, used: int) -> NoiseAhead | None:
-        """Return what is left once the steps up to one are closed, which use some of it; None where nothing is."""
+        """Return the noise left once the steps up to one are closed, which use some of it; None where none is."""
         left = self.numbers[used:]
         return NoiseAhead(self.salt, step, left) if len(left) else None
 
@@ -62,7 +62,7 @@ def whole_numbers(numbers: list[int]) -> Any:
 
 
 def read_ahead(text: str) -> NoiseAhead:
-    """Return the noise that a text holds."""
+    """Return the noise in a text."""
     try:
         data = json.loads(text)
         packed = data["numbers"]
@@ -79,13 +79,13 @@ def read_ahead(text: str) -> NoiseAhead:
 def draw_ahead(
     step: int, needed: int, draw: Draw, *, left: str | None = None
 ) -> Callable[[StepProgress, str | None], str]:
-    """Return how a ledger comes by the noise of the steps after one: what it keeps, and fresh noise for the rest.
+    """Return how a ledger gets the noise of the steps after one: the noise that it keeps, and fresh noise for the rest.
 
     Args:
         step: the last closed step.
         needed: how many numbers the steps use that are to be opened.
         draw: draws fresh ones.
-        left: the hash of what was left after the last step was closed; None where nothing was.
+        left: the hash of the noise left after the last step was closed; None where none was.
     """
 
     def found(progress: StepProgress, text: str | None) -> str:

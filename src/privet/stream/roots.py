@@ -29,7 +29,7 @@ MOST_CELLS = 2**16
 
 
 class RootState(NamedTuple):
-    """For each step to come, what is measured there so far, noise included, and what earlier estimates are in it."""
+    """For each step to come, its measurement so far, noise included, and the earlier estimates in it."""
 
     step: int
     pending: Integers | None
@@ -42,7 +42,7 @@ class RootSums(RunningSums[RootState]):
     """Running sums by the square-root factorisation, with Gaussian noise.
 
     It keeps a number for each step to come: the measurement there, as far as it is known, with its noise in it. So a
-    stolen state shows nothing of earlier steps that was not paid for. For longer horizons see `BufferedSums`.
+    stolen state shows nothing of earlier steps that was not charged. For longer horizons see `BufferedSums`.
 
     Example:
         >>> sums = stream.RootSums(horizon=1024, spend=privet.Zcdp(rho=0.5))
@@ -124,7 +124,7 @@ class RootSums(RunningSums[RootState]):
         return RootState(state.step + len(given), pending, explained, totals), released
 
     def _pending(self, state: RootState, fresh: Any) -> tuple[Integers, Floats]:
-        """Return what is pending, to be changed in place; before the first step, noise alone."""
+        """Return the pending numbers, to be changed in place; before the first step, noise alone."""
         if state.pending is None or state.explained is None:
             return np.array(fresh), np.zeros((self.horizon, self.width))
         return state.pending.copy(), state.explained.copy()

@@ -1,7 +1,7 @@
-"""What a stream is, for good, and its state as text: what the mechanism, the people and the clock are at.
+"""The fixed plan of a stream, and its state as text: that of the mechanism, the people and the clock.
 
-Each text has a fresh salt, so that the hash of it, which the ledger shows, hides what is in it. It includes
-the hash of all that was shown.
+Each text has a fresh salt, so that the hash of it, which the ledger shows, hides its contents. It includes
+the hash of all releases.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ RECORD = 8
 """The bytes of one released number."""
 
 BEGINNING = bytes(32).hex()
-"""What stands for the hash of what was shown before the first step."""
+"""The hash of releases before the first step."""
 
 _SUMS: dict[str, type[RunningSums[Any]]] = {kind.method: kind for kind in (TreeSums, RootSums, BufferedSums)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class StreamPlan:
-    """What a stream is, for good: its identity, its account, its mechanism, its layout and its clock."""
+    """The fixed plan of a stream: its identity, its account, its mechanism, its layout and its clock."""
 
     identity: str
     account: str
@@ -54,7 +54,7 @@ class StreamPlan:
 
     @property
     def event(self) -> Event:
-        """What the stream costs in all."""
+        """The total cost of the stream."""
         return self.sums.event
 
     def to_dict(self) -> dict[str, Any]:
@@ -76,7 +76,7 @@ class StreamPlan:
 
 
 def read_spend(epsilon: Number | None, delta: Number | None, rho: Number | None) -> Spend:
-    """Return what a stream may cost: a pure epsilon, or the largest rho that epsilon and delta allow."""
+    """Return the cost of a stream: a pure epsilon, or the largest rho that epsilon and delta allow."""
     if (epsilon is None) == (rho is None):
         raise RequestError("Pass either epsilon or rho, not both, for all steps of the stream together.")
     if rho is not None:
@@ -121,7 +121,7 @@ def choose_sums(
 class StreamState:
     """The state of a stream after a step: private, and never shown.
 
-    `batch` is what the last steps released, so that they become durable with the state or not at all. `noise` is the
+    `batch` are the releases of the last steps, so that they become durable with the state or not at all. `noise` is the
     hash of noise that was drawn for later steps, and `people` and `counted` the mark and the hash of the table of
     people.
     """
@@ -173,7 +173,7 @@ def write_kept(kept: StreamState) -> bytes:
 
 
 def read_kept(body: bytes) -> StreamState:
-    """Return the state that a text holds, or raise `LedgerError` where it is cut short or no state."""
+    """Return the state in a text, or raise `LedgerError` where it is cut short or no state."""
     try:
         data = json.loads(body)
         if data["privet stream"] != FORMAT:

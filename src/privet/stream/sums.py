@@ -1,4 +1,4 @@
-"""What every mechanism for running sums is: how far one unit can move it, what it costs, how it goes on.
+"""The common part of mechanisms for running sums: how far one unit can move them, their cost, their next steps.
 
 A mechanism is a frozen value. Its state is another one, made by `begin` and replaced by `advance`; the values of a step
 are a vector of whole numbers, one for each group or each entry of a gradient. Nothing here reads rows or charges.
@@ -29,7 +29,7 @@ Spend = Pure | Zcdp
 State = TypeVar("State")
 
 LARGEST_TOTAL = 2**36
-"""What the values of one step are clamped to, in grid steps: every sum over a horizon then fits 64 bits."""
+"""The values of one step are clamped to this, in grid steps: every sum over a horizon then fits 64 bits."""
 
 LONGEST = 2**24
 """The longest horizon."""
@@ -46,7 +46,7 @@ class RunningSums(ABC, Generic[State]):
 
     Args:
         horizon: the number of steps.
-        spend: `Pure(epsilon=...)` or `Zcdp(rho=...)`: what all steps cost together.
+        spend: `Pure(epsilon=...)` or `Zcdp(rho=...)`: the cost of all steps together.
         width: how many sums run at once: groups, or entries of a vector.
         bound: the largest norm of one row, in whole grid steps: L1 for a pure spend, L2 otherwise. A row in one group
             has the norm of its value.
@@ -87,7 +87,7 @@ class RunningSums(ABC, Generic[State]):
 
     @property
     def event(self) -> Event:
-        """What all steps cost together; adaptively chosen values are covered, so it is no loss distribution."""
+        """The cost of all steps together; adaptively chosen values are covered, so it is no loss distribution."""
         return PureEvent(self.spend.epsilon) if isinstance(self.spend, Pure) else ZcdpEvent(self.spend.rho)
 
     @abstractmethod
@@ -164,14 +164,14 @@ class RunningSums(ABC, Generic[State]):
 
     @abstractmethod
     def write_state(self, state: State) -> dict[str, Any]:
-        """Return a state as plain data that JSON holds exactly."""
+        """Return a state as plain data that JSON represents exactly."""
 
     @abstractmethod
     def read_state(self, data: dict[str, Any]) -> State:
         """Return the state that was written."""
 
     def parameters(self) -> dict[str, Any]:
-        """Return what the mechanism is made from, as plain data."""
+        """Return the parameters of the mechanism, as plain data."""
         return {
             "method": self.method,
             "horizon": self.horizon,

@@ -190,7 +190,7 @@ class TreeSums(RunningSums[TreeState]):
         return self._unit / math.sqrt(2) * laplace_width(_parts(self.refine, step), tail) + 0.5
 
     def parameters(self) -> dict[str, Any]:
-        """Return what the mechanism is made from, as plain data."""
+        """Return the parameters of the mechanism, as plain data."""
         return {**super().parameters(), "refine": self.refine}
 
     def write_state(self, state: TreeState) -> dict[str, Any]:

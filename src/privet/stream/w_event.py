@@ -38,7 +38,7 @@ class WEventPlan:
     """Every decision about a stream of histograms, before its first step: public.
 
     Args:
-        promise: what is promised of any window of steps.
+        promise: the promise about any window of steps.
         cells: the names of the counts of each step, or how many there are.
         contribution: how many rows one person adds to one step at most.
         neighbors: "add-remove" or "change-one".
@@ -146,10 +146,10 @@ def noise_of(plan: WEventPlan, parts: int) -> Laplace:
 
 @dataclass(frozen=True)
 class WEventState:
-    """What a stream remembers between steps: released numbers and what was spent. Nothing of it is private.
+    """The memory of a stream between steps: released numbers and spending. Nothing of it is private.
 
     `spent` are the parts of the steps before, no more than the window has steps beside the next. `measured` is the step
-    of the last release, 0 before the first, and `parts` what that release cost.
+    of the last release, 0 before the first, and `parts` the cost of that release.
     """
 
     step: int
@@ -163,7 +163,7 @@ class WEventState:
 
 
 def first_state(plan: WEventPlan) -> WEventState:
-    """Return the state of a stream before its first step: nothing was released, and zeros stand for it."""
+    """Return the state of a stream before its first step: nothing was released, and the values are zeros."""
     return WEventState(0, (0,) * len(plan.cells), 0, 0, ())
 
 
@@ -171,8 +171,8 @@ def first_state(plan: WEventPlan) -> WEventState:
 class WEventRelease:
     """The counts of one step as released: measured at this step, or repeated from an earlier one.
 
-    `epsilon` is what this step cost. `measured` is the step whose counts `values` are, with noise; 0 where nothing was
-    released yet, and zeros stand for it.
+    `epsilon` is this step's cost. `measured` is the step whose counts `values` are, with noise; 0 where nothing was
+    released yet, and the values are zeros.
 
     Example:
         >>> release = stream.WEventStream(epsilon=1, window=3, cells=2).step([5, 0])
@@ -241,7 +241,7 @@ def numbers_drawn(plan: WEventPlan, state: WEventState) -> int:
 
 
 def draw_noise(plan: WEventPlan, state: WEventState) -> list[int]:
-    """Return fresh noise for the next step. How wide it is follows from what was released before."""
+    """Return fresh noise for the next step. Its width follows from earlier releases."""
     offered = OFFERS[plan.algorithm](plan, state)
     drawn = [int(plan.comparison.release(0))] if plan.compares else []
     if offered:
@@ -252,7 +252,7 @@ def draw_noise(plan: WEventPlan, state: WEventState) -> list[int]:
 def advance(
     plan: WEventPlan, state: WEventState, counts: Sequence[int], drawn: Sequence[int] | None = None
 ) -> tuple[WEventState, WEventRelease]:
-    """Return the state after one more step, and what the step releases.
+    """Return the state after one more step, and its release.
 
     `drawn` is the noise of the step where `draw_noise` drew it before; nothing that depends on it may have been shown.
 
@@ -283,7 +283,7 @@ def advance(
 
 
 def released_again(plan: WEventPlan, before: WEventState, after: WEventState) -> WEventRelease:
-    """Return what a step released, from the states before and after it, which hold all of it."""
+    """Return the release of a step, from the states before and after it, which contain all of it."""
     offered = OFFERS[plan.algorithm](plan, before)
     spent = (PARTS if plan.compares else 0) + (offered if after.measured == after.step else 0)
     cost = cost_of(plan, spent)
@@ -308,7 +308,7 @@ def _sample(plan: WEventPlan, state: WEventState) -> int:
 
 
 def _distribution(plan: WEventPlan, state: WEventState) -> int:
-    """Return half of what the window has left for releases."""
+    """Return half of the window's remaining epsilon for releases."""
     before = state.spent[max(0, len(state.spent) - plan.promise.window + 1) :]
     left = plan.promise.window * PARTS - (sum(before) - PARTS * len(before))
     return max(0, left) // 2
@@ -326,7 +326,7 @@ def _absorption(plan: WEventPlan, state: WEventState) -> int:
 
 
 OFFERS = {"uniform": _uniform, "sample": _sample, "distribution": _distribution, "absorption": _absorption}
-"""What each algorithm offers to spend on a release at the next step, in parts: a function of released numbers."""
+"""The offer of each algorithm for a release at the next step, in parts: a function of released numbers."""
 
 
 class WEventStream:
@@ -382,7 +382,7 @@ class WEventStream:
 
     @property
     def state(self) -> WEventState:
-        """What the stream remembers: released numbers and what was spent."""
+        """The memory of the stream: released numbers and spending."""
         return self._state
 
     def step(self, counts: Any) -> WEventRelease:
@@ -390,7 +390,7 @@ class WEventStream:
 
         Args:
             counts: a whole number for each cell, or one number where there is one cell. One person must have added no
-                more than `contribution` to them; `step_rows` sees to that itself.
+                more than `contribution` to them; `step_rows` bounds that itself.
 
         Raises:
             BadValue: if the counts are not whole numbers, or not as many as there are cells.
@@ -421,7 +421,7 @@ class WEventStream:
 
 
 def read_counts(plan: WEventPlan, counts: Any, parameter: str = "counts") -> list[int]:
-    """Return the private counts of one step, each held to 0 and 2**53; refuse others without quoting them."""
+    """Return the private counts of one step, each clamped to 0 and 2**53; refuse others without quoting them."""
     numbers = read_numbers(counts, parameter, wide=True)
     values = [numbers.values] if numbers.shape is None else list(numbers.values.tolist())
     if not numbers.whole or (numbers.shape is not None and len(numbers.shape) != 1):

@@ -1,4 +1,4 @@
-"""A stream of histograms in an account of its own: each step is opened in the ledger, drawn, closed there, and shown.
+"""A stream of histograms in its own account: each step is opened in the ledger, drawn, closed there, and shown.
 
 All that such a stream remembers was released, so the ledger itself keeps it, and beside it, never exported, the noise
 of a step that is open. There is no second file that could be lost, copied or put back.
@@ -107,7 +107,7 @@ class KeptWEventStream(WEventStream):
         return self._ticked([*([0] * len(self._plan.cells) for _ in range(empty)), histogram])[-1]
 
     def release(self, at: int | None = None) -> WEventRelease:
-        """Return what a step released, at no cost; the last one if left out."""
+        """Return the release of a step, at no cost; the last one if left out."""
         last = self._state.step
         if not last:
             raise RequestError("the stream has no steps yet")
@@ -142,7 +142,7 @@ class KeptWEventStream(WEventStream):
         return tuple(self._stepped(counts) for counts in steps)
 
     def _stepped(self, counts: Sequence[int]) -> WEventRelease:
-        """Open a step and draw its noise, close it with what it releases, and return that."""
+        """Open a step and draw its noise, close it with its release, and return that."""
         plan, state, ledger = self._plan, self._state, self._ledger
         opening, text = ledger.draw_steps(
             self._receipt,
@@ -180,7 +180,7 @@ def open_w_event(
     """Return a stream of histograms that a ledger keeps, in an account opened for it: a new one, or as it was left.
 
     The account promises something of any window of steps and has no budget: it pays for no questions, and no part of it
-    is counted as an epsilon of people or rows. A custodian opens it; what it costs people over time is `promise.over`.
+    is counted as an epsilon of people or rows. A custodian opens it; its cost to people over time is `promise.over`.
 
     Args:
         ledger: where steps are kept, such as `SqliteLedger(path)`.
@@ -232,7 +232,7 @@ def open_w_event(
 
 
 def _facts(plan: WEventPlan, clock: StepClock | None = None) -> dict[str, Any]:
-    """Return what is public about a stream and needed to go on with it."""
+    """Return the public facts of a stream that are needed to go on with it."""
     return {
         **({} if clock is None else {"clock": clock.to_dict()}),
         "w-event stream": FORMAT,
@@ -257,7 +257,7 @@ def _read_plan(
 
 
 def _write_state(state: WEventState) -> tuple[Plain, ...]:
-    """Return a state as the ledger keeps it; what was spent in runs of equal steps, as most are."""
+    """Return a state as the ledger keeps it, with spending in runs of equal steps, as most are."""
     runs = tuple((parts, len(list(steps))) for parts, steps in groupby(state.spent))
     return state.step, state.values, state.measured, state.parts, runs
 
@@ -294,7 +294,7 @@ def _last_state(ledger: StreamLedger, plan: WEventPlan, receipt: Receipt) -> WEv
 def _closed_states(
     ledger: StreamLedger, plan: WEventPlan, receipt: Receipt, first: int, last: int
 ) -> dict[int, WEventState]:
-    """Return the states after some steps as their entries tell them, read from the last entry back."""
+    """Return the states after some steps from their entries, read from the last entry back."""
     closed, end = dict[int, WEventState](), int(ledger.head().partition(":")[0])
     while end > receipt.entry and first not in closed:
         begin = max(receipt.entry, end - _PAGE)

@@ -1,6 +1,6 @@
 """Which algorithm of w-event privacy has the least error, from declared facts alone.
 
-What is predicted here is a mean absolute error per cell, of a stream that moves as it is declared to. It decides which
+The prediction is a mean absolute error per cell, of a stream that moves as it is declared to. It decides which
 algorithm runs, and nothing that the promise rests on.
 """
 
@@ -121,7 +121,7 @@ def _above(excess: np.ndarray, noise: float) -> np.ndarray:
 def _distributed(scale: float, window: int, cells: int, change: float, every: int) -> float:
     """Return the error of budget distribution where releases come at an even rate r.
 
-    Half of what is left is e, where e = (1/2) / (2 + (window - 1) r) of epsilon. Just after a release e / 2 can be
+    Half of the remainder is e, where e = (1/2) / (2 + (window - 1) r) of epsilon. Just after a release e / 2 can be
     spent, and as old releases leave the window, (e / 2) (1 + r k) after k steps, up to a quarter of epsilon.
     """
     step = max(1.0, window / _MOST_LEVELS)

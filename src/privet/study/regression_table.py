@@ -122,7 +122,7 @@ class Regression:
     normed: str | None = None
     """Which norm rows were scaled down to, if any."""
 
-    # --- what was released, as numbers --------------------------------------------------------------------------------
+    # --- the release, as numbers --------------------------------------------------------------------------------------
 
     @cached_property
     def moments(self) -> NoisyMoments:
@@ -420,7 +420,7 @@ class Regression:
         return tuple(notes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data that JSON can hold."""
+        """Return everything as plain data for JSON."""
         r_squared = self.r_squared
         return {
             "formula": str(self.formula),
@@ -540,7 +540,7 @@ class Correlations:
         return tuple(tuple(bound.value for bound in row) for row in self.bounds)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data that JSON can hold."""
+        """Return everything as plain data for JSON."""
         pairs = [
             {"first": a, "second": b, "value": bound.value, "low": bound.low, "high": bound.high}
             for i, a in enumerate(self.names)
@@ -602,7 +602,7 @@ class Components:
         return self.components[place]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data for JSON: None for what the noise leaves unknown."""
+        """Return everything as plain data for JSON: None for numbers that the noise leaves unknown."""
 
         def known(number: float) -> float | None:
             return None if math.isnan(number) else number

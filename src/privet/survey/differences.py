@@ -193,7 +193,7 @@ class Difference:
 
     @property
     def note(self) -> str:
-        """What is to be known beside the numbers."""
+        """Remarks on the numbers."""
         whose = "those who answered" if self.covers == "reports" else "the population"
         who = "The same people answered twice: both reports together cost" if self.same_people else "Each person spent"
         return (

@@ -217,7 +217,7 @@ def draw_lines(lines: Mapping[str, Sequence[ChartPoint]], *, title: str) -> str:
 
 
 def table_rows(columns: tuple[Series, ...], confidence: float) -> list[list[dict[str, Any]]]:
-    """Return the rows of a table: each cell's text, its interval if it has one, and what it is sorted by.
+    """Return the rows of a table: each cell's text, its interval if it has one, and its sort key.
 
     Numbers are rounded as in a shell: an error to two digits, and upwards; a value as finely as its error.
     """
