@@ -74,10 +74,10 @@ def check_sources(config: Config) -> Checked:
     return Checked(problems, links, {name: source.undeclared for name, source in sources.items()}, excesses)
 
 
-# A fingerprint of the data, for the custodian alone: has a table changed while its version states that it has not?
+# A fingerprint of the data, for the custodian alone: has a table changed although its version has not?
 #
 # It is an HMAC under the custodian's key over the bytes of the sources. It is kept in a file beside the privet.toml,
-# and is no part of a plan, a digest, an export or a certificate: without the key nothing can be learnt from it.
+# and is not part of a plan, a digest, an export or a certificate: without the key it reveals nothing.
 
 
 _DOMAIN = b"privet fingerprint 1\n"

@@ -50,7 +50,7 @@ class EngineKind:
     open: Callable[[Tables, EngineLimits], OpenedEngine]
     inspect: Callable[[Tables, EngineLimits], Mapping[str, Inspected]]
     practice: Callable[[Tables, EngineLimits], OpenedEngine] | None = None
-    """How made-up rows in files are asked about, where it is not by an engine of this kind."""
+    """The engine for made-up rows in files, where it is not of this kind."""
 
 
 def _duckdb(tables: Tables, limits: EngineLimits) -> OpenedEngine:

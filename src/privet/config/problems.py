@@ -207,7 +207,7 @@ class Problem:
 
 
 class BadConfig(RequestError):
-    """A privet.toml that cannot be used as it is; `problems` has all that is wrong with it.
+    """A privet.toml that cannot be used as it is; `problems` lists all its problems.
 
     Example:
         >>> wrong = config.BadConfig("privet.toml", [config.Problem(3, "budget", "name a budget")])
@@ -247,7 +247,7 @@ class Problems:
 
 
 class Section:
-    """One table of the file while it is read. Each key is asked for by name; `finish` refuses all others."""
+    """One table of the file while it is read. Each key is read by name; `finish` refuses all others."""
 
     def __init__(self, data: Mapping[str, Any], path: KeyPath, problems: Problems) -> None:
         self.data = data
@@ -300,7 +300,7 @@ class Section:
         return {name: section for name, section in sections.items() if section is not None}
 
     def finish(self) -> None:
-        """Refuse every key that was not asked for, with the nearest that is known."""
+        """Refuse every key that was not read, with the nearest known one."""
         unknown = [key for key in self.data if key not in self._known]
         for key in unknown[:_SHOWN]:
             self.problem(key, f"is not known here; {nearest(key, self._known)}")
@@ -309,7 +309,7 @@ class Section:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the advice for a name that is not known: the nearest one that is, or all."""
+    """Return the advice for an unknown name: the nearest known one, or all."""
     names = sorted(known)
     folded = {candidate.casefold(): candidate for candidate in names}
     near = difflib.get_close_matches(name[:100].casefold(), folded, n=1)

@@ -1,4 +1,4 @@
-"""Reads a privet.toml: strictly, exactly, and all that is wrong with it at once. Opens no data and no ledger."""
+"""Reads a privet.toml: strictly, exactly, and with all its problems at once. Opens no data and no ledger."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ from .tables import views_about
 
 @dataclass(frozen=True)
 class LedgerKind:
-    """How ledgers of one kind are opened, made of exported lines, and found to be there."""
+    """How ledgers of one kind are opened, restored from exported lines, and found."""
 
     open: Callable[..., LedgerAdmin]
     restore: Callable[..., LedgerAdmin]

@@ -208,7 +208,7 @@ FORMS = (
 
 
 def column_from_spec(spec: str, *, stored: str | None) -> str:
-    """Return a column as TOML, from a few signs; `stored` is the kind of the source's own column, if it has one."""
+    """Return a column as TOML, from a short text; `stored` is the kind of the source's own column, if it has one."""
     kind, _, rest = spec.strip().partition(":")
     if kind not in KINDS:
         raise RequestError(f"{spec!r}: {kind!r} is not a kind of column; {nearest(kind, KINDS)}; write {FORMS}")
@@ -345,7 +345,7 @@ def neighbors_of(name: str, facts: Mapping[str, Mapping[str, Any]]) -> Any:
 
 
 def _owner(name: str, units: Mapping[str, Unit]) -> str | None:
-    """Return the table that links lead to in the end; None where they lead in a circle."""
+    """Return the table to which links finally lead; None where they form a cycle."""
     seen = set[str]()
     while isinstance(unit := units.get(name), Link):
         if name in seen:

@@ -1,6 +1,6 @@
 """PEP 249, the Python database API, over a privet.toml, a session or a server: each answer is charged first.
 
-Whatever takes a connection of the API takes one of these: `pandas.read_sql(sql, privet.dbapi.connect())`.
+Any function that takes a connection of the API accepts one of these: `pandas.read_sql(sql, privet.dbapi.connect())`.
 """
 
 from .connection import connect

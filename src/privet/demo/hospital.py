@@ -22,7 +22,7 @@ PATIENTS, VISITS, PRESCRIPTIONS = 150_000, 500_000, 350_000
 ROWS = PATIENTS + VISITS + PRESCRIPTIONS
 TABLES = ("patients", "visits", "prescriptions")
 REGULARS, OFTEN = 5, 300
-"""Five patients collect insulin 300 times a year each: far above the limit that nearly everyone stays within."""
+"""Five patients collect insulin 300 times a year each: far above the limit, which nearly no one else exceeds."""
 
 DECLARED_DRUGS, DECLARED_EACH = 5, 2
 """The limit on the prescriptions of one patient, as the custodian declares it."""

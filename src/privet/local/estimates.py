@@ -131,7 +131,7 @@ _EXACT_BELOW = 25.0
 """Below this variance of a count its law is inverted exactly."""
 
 _WINDOW = 12.0
-"""This many standard deviations around the mean are summed; what lies beyond is below 1e-15."""
+"""This many standard deviations around the mean are summed; the rest is below 1e-15."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,4 +1,4 @@
-"""Small finite fields, and exact counts of dot products over them: what hashing and projective responses decode with.
+"""Small finite fields, and exact counts of dot products over them: for decoding hashing and projective responses.
 
 Elements are the integers 0, ..., size - 1; an element of a field of p^r elements is the polynomial whose
 coefficients are its digits in base p. Vectors of `length` elements are numbered by their digits in base `size`.

@@ -1,4 +1,4 @@
-"""The one shape of every frequency oracle: a client that randomises, reports that travel, a server that only counts.
+"""The common shape of frequency oracles: a client that randomises, reports that travel, a server that only counts.
 
 Privacy is the client's: a report is drawn from one person's answer with the exact odds of the oracle, and no
 server, shuffler or reader of reports is trusted. A report supports some of the values; the answer itself is supported

@@ -120,7 +120,7 @@ _LAST_PATIENCE = 4.0
 
 _MOST_PATHS = 40_000
 CROWDED = 5 / 3
-"""Prefixes from this many thresholds on may be taken out of the buckets that they share with others."""
+"""Prefixes from this many thresholds on may be removed from the buckets that they share with others."""
 
 _SURE = 5
 """Only those above this many standard deviations are: otherwise noise would be fitted."""
@@ -131,7 +131,7 @@ _SLIGHT = 0.02
 """Shared buckets that add less than this part of the variance are left as they are."""
 
 APART_BITS = 24
-"""Codes that share this many bits are taken for one string: other digits by chance."""
+"""Codes that share this many bits count as one string: other digits agree by chance."""
 
 
 @dataclass(frozen=True)

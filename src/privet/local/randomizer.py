@@ -1,4 +1,4 @@
-"""The one shape of everything that a person randomises: a client, reports that travel, a server that only counts.
+"""The common shape of all randomisers: a client, reports that travel, a server that only counts.
 
 Privacy is the client's: a report is drawn from one person's answer with the exact odds of the oracle, and no
 server, shuffler or reader of reports is trusted.
@@ -186,7 +186,7 @@ class Client:
 
 
 def read_epsilon(epsilon: Number, *, least: Fraction | None = None) -> Fraction:
-    """Return the epsilon of one report, refusing what no odds can be made for."""
+    """Return the epsilon of one report; refuse values for which no odds exist."""
     asked = positive(epsilon, "epsilon")
     if asked > LARGEST_EPSILON or (least is not None and asked < least):
         lower = "above 0" if least is None else f"at least {least}"

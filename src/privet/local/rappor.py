@@ -317,7 +317,7 @@ class Rappor(FrequencyOracle):
         values = solution @ ((rates - float(self.q)) / float(self.p - self.q)).reshape(-1)
         shares = norm_sub(values)
         spread = self._spread(solution, people, shares)
-        if whose == "reports":  # cohorts together are everyone: who is in which is random, and nothing else
+        if whose == "reports":  # the cohorts together are all people; only the assignment to cohorts is random
             spread = np.maximum(spread - shares * (1 - shares) / n, 0)
         errors = np.sqrt(spread)
         reach = float(ndtri(0.5 + float(level) / 2)) * errors

@@ -128,7 +128,7 @@ def read_reports(wire: bytes | str) -> Reports:
     """Return the reports of bytes or JSON.
 
     Args:
-        wire: what `to_bytes` or `to_json` returned.
+        wire: the result of `to_bytes` or `to_json`.
 
     Raises:
         ParseError: if they are not reports of this version, or not whole.

@@ -2,7 +2,7 @@
 
 A person with the property sends +1. Everyone also sends, rarely, a burst of +1 or of -1, which add up to about
 two-sided geometric noise among all; and, half of the time, pairs of +1 and -1, which cancel in the count and hide how
-many of either were sent. Everyone sends as many messages, most of which are empty.
+many of either were sent. Everyone sends the same number of messages, most of which are empty.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ShuffledCount(Randomizer):
     """Count the people with a property, trusting a shuffler to mix messages and not to link them to senders.
 
     Args:
-        epsilon: the privacy loss of what leaves the shuffler, from 0.2 to 10.
+        epsilon: the privacy loss of the shuffler's output, from 0.2 to 10.
         delta: the probability with which the loss may be larger, at least 1e-10.
         people: the least number of honest people who take part; the guarantee requires at least these.
         survey: a name; reports to a survey of another name are not accepted.
@@ -110,7 +110,7 @@ class ShuffledCount(Randomizer):
         return float_up(self.asked)
 
     def profile(self, epsilon: Number) -> float:
-        """Return the delta of what leaves the shuffler at another epsilon, by the exact law."""
+        """Return the delta of the shuffler's output at another epsilon, by the exact law."""
         at = positive(epsilon, "epsilon")
         if at > 100:
             raise BadParameter("epsilon", epsilon, "above 0 and at most 100")

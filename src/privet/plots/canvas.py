@@ -1,4 +1,4 @@
-"""The one look of all pictures: a figure with light axes, colours that survive grey print, direct titles."""
+"""The common style of all pictures: a figure with light axes, colours that survive grey print, direct titles."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def kind_of(place: Any, figure: Figure) -> str:
 
 
 def finish(figure: Figure, path: Path | None, theme: Theme = "light") -> Figure:
-    """Return the figure in its theme, saved if there is somewhere to save it."""
+    """Return the figure in its theme, saved if a path is given."""
     if theme == "dark":
         _darken(figure)
     if path is not None:

@@ -39,7 +39,7 @@ def plot_estimates(
         estimates: the estimates, by their names.
         title: the title of the picture.
         reference: where to draw an upright line, such as 0 for "no effect".
-        path: where to save it, if anywhere.
+        path: the file to write, too; none if left out.
         theme: "light" or "dark".
     """
     theme = read_theme(theme)

@@ -1,4 +1,4 @@
-"""HTTP to a server, with the standard library alone: one token, JSON both ways, errors as the errors that they are."""
+"""HTTP to a server, with the standard library alone: one token, JSON both ways, errors raised as their own classes."""
 
 from __future__ import annotations
 

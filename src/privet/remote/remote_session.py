@@ -1,7 +1,7 @@
 """A session over a server: planned here, charged and read there, and computed here from the releases.
 
 Each method works as the local one does. Where an answer is not released yet, the server is asked, and then the local
-method finds it: so plans, answers, intervals, tables and pictures are the very same. Releases are fetched; charges and
+method finds it: so plans, answers, intervals, tables and pictures are identical. Releases are fetched; charges and
 scans happen on the server. A server takes text, as the JSON of its API: no tree and no plan is sent. Practice needs no
 server: its rows are made up from the declared facts that were fetched already.
 """
@@ -359,7 +359,7 @@ class RemoteSession(Session):
         self._refresh()
 
     def _refresh(self) -> None:
-        """Fetch what planning needs: it changes with declarations, budgets and days."""
+        """Fetch the facts for planning: they change with declarations, budgets and days."""
         reply = self._client.get(f"{self._place}/catalog")
         self._catalog = read_catalog(reply, self._public_rows)
         ledger = RemoteLedger(self._client, self._place, self._catalog.budget)

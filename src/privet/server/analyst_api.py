@@ -276,7 +276,7 @@ def _job_reply(call: HttpCall, job: Job) -> Response:
 
 
 async def read_answer(call: HttpCall) -> Response:
-    """Return an answer of the account's own, or how far it is; with ?wait=seconds, after waiting for it."""
+    """Return an answer of the account's own, or its progress; with ?wait=seconds, after waiting for it."""
     form = read_format(call.request.query_params.get("format"))
     seconds = min(float(call.number("wait", default=0, most=3600)), call.state.limits.wait)
     job = await find_job(call)

@@ -130,7 +130,7 @@ class DataSet:
 
 
 def missing(name: str) -> NotFound:
-    """Return the error for a data set that is not there for an account, whether or not it is for others."""
+    """Return the error for a data set that an account may not know of, whether or not it exists for others."""
     return NotFound(f"there is no data set {name[:64]!r} for this account")
 
 

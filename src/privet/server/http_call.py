@@ -1,4 +1,4 @@
-"""One request: who asks, by which right, with what; and the same JSON for every error.
+"""One request: its account, its rights, its body; and the same JSON for every error.
 
 The route table states which roles may call a route. Nothing about a caller is decided anywhere else.
 """
@@ -84,7 +84,7 @@ class ServerState:
         return [dataset for dataset in self.datasets.values() if dataset.visible_to(identity)]
 
     def mark_used(self, token: int) -> None:
-        """Remember beside the request that a token was used: who asks does not wait for the disk."""
+        """Remember beside the request that a token was used: the caller does not wait for the disk."""
         if token not in self._marking:
             self._marking.add(token)
             done = asyncio.get_running_loop().run_in_executor(None, self.accounts.mark_used, token)

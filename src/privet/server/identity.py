@@ -264,7 +264,7 @@ class TokenStore:
         return None if facts is None else self.valid(facts.id)
 
     def recognise(self, secret: str) -> TokenFacts | None:
-        """Return the facts of a token that may be used now, as `identify` does, and write nothing: it waits for no one.
+        """Return the facts of a token that may be used now, as `identify` does, and write nothing: it never waits.
 
         Guarantee: what was revoked before, by this process or by another, is not recognised.
         """
@@ -514,7 +514,7 @@ class CookieSigner:
         return LogIn(token, until, cookie) if time.time() < until else None
 
     def csrf_token(self, login: LogIn) -> str:
-        """Return what our own pages send along with every change: it follows from the cookie and the key."""
+        """Return the token that our own pages send with every change: it follows from the cookie and the key."""
         return self._sign("csrf", login.cookie)
 
     def check_own_page(self, login: LogIn, *, sent: str | None, origin: str | None, own: str) -> None:

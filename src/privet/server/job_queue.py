@@ -59,7 +59,7 @@ class ServerLimits:
 
 
 class Throttle:
-    """Token buckets, one for each caller. No caller is ever locked out: who waits may ask again."""
+    """Token buckets, one for each caller. No caller is ever locked out: after waiting, they may ask again."""
 
     def __init__(self, rate: float, burst: int, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate, self._burst, self._clock = rate, burst, clock
@@ -158,7 +158,7 @@ class JobQueue:
     def __init__(self, limits: ServerLimits, workers: int) -> None:
         self._limits = limits
         self._reading = threading.Semaphore(workers)
-        # what waits for its grid has a thread and reads nothing: there are as many as questions in flight
+        # a job that waits for its grid has a thread and reads nothing: one thread for each question in flight
         self._workers = ThreadPoolExecutor(max(workers, limits.queue), thread_name_prefix="privet-scan")
         self._ending = threading.Event()
         self._lock = threading.Lock()

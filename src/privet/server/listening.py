@@ -46,7 +46,7 @@ from .saved_questions import SAVED_ROUTES, SHARE_ROUTES
 
 
 class JsonLines(logging.Formatter):
-    """Writes the fields in a record's `told`, and its level and name. A traceback is reduced to its kind."""
+    """Writes a record's level, name and the fields of its `told`. A traceback is reduced to its kind."""
 
     def format(self, record: logging.LogRecord) -> str:
         when = datetime.datetime.fromtimestamp(record.created, datetime.UTC).isoformat(timespec="milliseconds")

@@ -1,7 +1,7 @@
 """Questions that an account keeps under its own names, or shows to another account. Saving is free.
 
 Saving reads nothing. A share is a question, without its numbers. The reader's plan is made, checked against the
-reader's tables and charged like any other, to the own cap alone; the ledger returns the stored numbers. A share is
+reader's tables and charged like any other, to the reader's cap alone; the ledger returns the stored numbers. A share is
 there for its reader alone.
 """
 

@@ -118,7 +118,7 @@ class Layout:
 class Bounding:
     """Keeps the first rows of each person, by arrival, and counts them: a function of that person's rows alone.
 
-    The counts are private and exact. Persons are kept under a keyed hash. `before` returns how many rows of a person
+    The counts are private and exact. People are kept under a keyed hash. `before` returns how many rows of a person
     were kept so far; `known` are its results, and `changed` the counts that differ now.
 
     No table with noise could replace it. Whether the next row of a person is kept must be known for sure, or some
@@ -215,7 +215,7 @@ def _total(value: Any) -> int:
 
 @dataclass(frozen=True)
 class StepClock:
-    """Which step a moment is in: steps of equal length from a public start. It never looks at what arrives.
+    """Which step a moment is in: steps of equal length from a public start. It never depends on arrivals.
 
     Args:
         start: when the first step begins, with its time zone.

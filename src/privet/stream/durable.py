@@ -79,7 +79,7 @@ StreamAnswer = Estimate | dict[str, Estimate]
 class RunningStream:
     """Sums of rows as they arrive, released after each step of a public clock; one charge pays for all of them.
 
-    Made by `open_stream`, and come back to with `resume_stream`. One process at a time steps through a stream. Its
+    Made by `open_stream`, and reopened with `resume_stream`. One process at a time steps through a stream. Its
     folder is private: keep it where the ledger is.
 
     Guarantee: of each step one noise is drawn, and one release shown, across processes, restarts, copies and crashes;
@@ -503,7 +503,7 @@ def open_stream(
         groups: the names of the groups, if there is a sum for each.
         low: the least value of a row.
         high: the largest value of a row; 1, with 0 as the least, counts rows.
-        grid: what values are rounded to.
+        grid: the step to which values are rounded.
         rows_per_person: how many rows of each person are kept, its first ones; None protects single rows.
         neighbors: "add-remove" or "change-one".
         clock: a `StepClock`, if moments determine the step; otherwise steps are counted.

@@ -208,7 +208,7 @@ class StreamFiles:
             os.rmdir(self.folder)
 
     def lock(self) -> None:
-        """Keep other processes from this stream, or raise `LedgerError` where one has it."""
+        """Lock this stream for this process, or raise `LedgerError` where another one has it."""
         self.check()
         try:
             opened = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT | _PLAIN, 0o600)

@@ -144,7 +144,7 @@ class StreamState:
 
     @property
     def batch_start(self) -> int:
-        """At which byte of all that was released the last batch begins."""
+        """The byte of all releases at which the last batch begins."""
         return self.step * self.plan.layout.width * RECORD - len(self.batch)
 
 

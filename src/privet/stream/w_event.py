@@ -1,6 +1,6 @@
 """A histogram at every step of a stream, such that any window of steps is protected: w-event privacy.
 
-Four algorithms divide epsilon among the steps of a window. Everything that they remember was released; of the counts
+Four algorithms divide epsilon among the steps of a window. All their memory is released numbers; of the counts
 themselves nothing is kept.
 """
 
@@ -24,7 +24,7 @@ from privet.mechanisms.lattice import read_numbers
 from .w_event_rule import Algorithm, WEventChoice, choose
 
 PARTS = 2**40
-"""Into how many parts 1/(2 window) of epsilon is divided: every step spends a whole number of them."""
+"""The number of parts of 1/(2 window) of epsilon: every step spends a whole number of them."""
 
 MOST_COUNT = 2**53
 _MOST_CELLS = 10**6
@@ -198,7 +198,7 @@ class WEventRelease:
         return self.measured == self.step
 
     def interval(self, confidence: Number = 0.95) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """Return low and high for each count of the step `measured`: pointwise, and not of what moved since.
+        """Return low and high for each count of the step `measured`: pointwise, without movements since then.
 
         Before the first release nothing is known, and the bounds are infinite.
         """
@@ -209,7 +209,7 @@ class WEventRelease:
         return tuple(max(0.0, float(end)) for end in low), tuple(max(0.0, float(end)) for end in high)
 
     def distance(self, confidence: Number = 0.95) -> float | None:
-        """Return how far the counts of this very step are from `values`, as the sum over the cells, at most.
+        """Return how far the counts of this step are from `values`, as the sum over the cells, at most.
 
         It holds with this probability, and is known where the step was compared with the last release and was near
         enough; otherwise None. A repeated value of a step that was not compared may be off by any amount.
@@ -267,7 +267,7 @@ def advance(
     noises = list(draw_noise(plan, state) if drawn is None else drawn)
     if len(noises) != numbers_drawn(plan, state):
         raise InvariantError("a step of a stream has noise that was drawn for another one")
-    # where nothing is offered, the comparison is made and paid for all the same
+    # where nothing is offered, the comparison is still made and charged
     far = not plan.compares or _far(plan, state.values, held, offered, noises.pop(0))
     publishes = offered > 0 and far
     spent = (PARTS if plan.compares else 0) + (offered if publishes else 0)

@@ -1,4 +1,4 @@
-"""Which algorithm of w-event privacy has the least error, from declared facts alone.
+"""The choice of the algorithm of w-event privacy with the least error, from declared facts alone.
 
 The prediction is a mean absolute error per cell, of a stream that moves as it is declared to. It decides which
 algorithm runs, and nothing that the promise rests on.
@@ -21,7 +21,7 @@ Algorithm = Literal["uniform", "sample", "distribution", "absorption"]
 ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
 
 _MOST_LEVELS = 240
-"""How finely the course of a window is followed: longer windows are followed in groups of steps."""
+"""The resolution within a window: longer windows are computed in groups of steps."""
 _MOST_LAGS = 40
 """After how many windows without a release its error is counted as it is then."""
 _ROUNDS = 60

@@ -43,7 +43,7 @@ class Hypothesis(ABC):
     """
 
     each_person_once: ClassVar[bool] = True
-    """Whether a person counts at most once unless the caller sets a limit: what tests of independent rows need."""
+    """Whether a person counts at most once unless the caller sets a limit: tests of independent rows need this."""
 
     only_once: ClassVar[bool] = False
     """Whether the test makes no sense where a person counts more than once, so that any other limit is refused."""

@@ -68,7 +68,7 @@ class MeanTest(_OfMeans):
         column: a column of numbers with declared bounds.
         equals: the value of the mean under the hypothesis.
         alternative: "two-sided"; "greater" or "less" where only a larger, or a smaller, mean is evidence against it.
-        margin: where given, the hypothesis is that the mean differs from `equals` by so much or more (equivalence).
+        margin: where given, the hypothesis is that the mean differs from `equals` by this much or more (equivalence).
 
     Example:
         >>> privet.study.MeanTest("age", equals=40).describe()
@@ -115,7 +115,7 @@ class PairedTest(_OfMeans):
         column: the column of numbers, where `first` and `second` are values.
         by: the column that these are values of.
         alternative: "two-sided"; "greater" or "less" where only a larger, or a smaller, first number is evidence.
-        margin: where given, the hypothesis is that they differ by so much or more (equivalence).
+        margin: where given, the hypothesis is that they differ by this much or more (equivalence).
 
     Example:
         >>> privet.study.PairedTest("after", "before", column="pressure", by="period").describe()

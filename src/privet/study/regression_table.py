@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 Shrinkage = float | Literal["auto", "adassp"]
-"""How estimates are shrunk: by a number that is added to squares, or by a rule."""
+"""The shrinkage of estimates: a number that is added to squares, or a rule."""
 
 METHOD = (
     "least squares on noisy sums of products; intervals and p-values by inversion (Anderson-Rubin), with the noise of "
@@ -357,7 +357,7 @@ class Regression:
 
     @property
     def _numbers(self) -> list[int]:
-        """Where the columns are that are numbers; products of columns are not among them."""
+        """The places of the columns that are numbers; products of columns are not among them."""
         return [place for place, factor in enumerate(self.factors) if factor.kind == "number" and not factor.parts]
 
     def _covariances(self) -> tuple[NoisyCovariance, tuple[str, ...]]:
@@ -377,7 +377,7 @@ class Regression:
         many = f"{self.rows_each} row{'s' * (self.rows_each != 1)}"
         return (f"Of rows weighted so that each person counts as at most {many}.",)
 
-    # --- how it is shown ----------------------------------------------------------------------------------------------
+    # --- display ------------------------------------------------------------------------------------------------------
 
     @property
     def method(self) -> str:

@@ -35,7 +35,7 @@ class SurveyQuestion:
         text: the text of the question.
         answers: the possible answers.
         epsilon: the privacy loss of one report; two coins are tossed if it is left out.
-        method: `two coins`, `k-ary response` or `optimized unary`; if left out, whichever errs least at epsilon.
+        method: `two coins`, `k-ary response` or `optimized unary`; if left out, the one that errs least at epsilon.
         truth: with two coins, the probability of heads of the first, on which the answer is true.
 
     Raises:
@@ -192,7 +192,7 @@ def read_survey(text: str | bytes) -> Survey:
     """Return the survey of its JSON.
 
     Args:
-        text: what `to_json` returned.
+        text: the result of `to_json`.
 
     Raises:
         ParseError: if it is not a whole survey of this version, or its odds are not those that it states.

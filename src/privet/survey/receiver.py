@@ -45,7 +45,7 @@ class Reply:
 
     @property
     def headers(self) -> tuple[tuple[str, str], ...]:
-        """The headers, which forbid the page everything that it does not need."""
+        """The headers, which forbid the page everything else than its needs."""
         return (
             ("Content-Type", self.content_type),
             ("Content-Length", str(len(self.body))),

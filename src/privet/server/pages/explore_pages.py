@@ -1,4 +1,4 @@
-"""Pages for many counts at one charge, tests and regression: forms to ask for them, and results to move about in.
+"""Pages for many counts at one charge, tests and regression: forms to ask for them, and results to explore.
 
 Whatever is read from a result here was released before, and costs nothing.
 """
@@ -213,7 +213,7 @@ def _range_values(result: Ranges, low: int, high: int) -> dict[str, Any]:
 
 
 def _marked(result: Ranges, low: int, high: int) -> tuple[float, float] | None:
-    """Return where a range begins and ends along the axis of its plot."""
+    """Return the ends of a range along the axis of its plot."""
     start, end = place_of(result.starts[low]), place_of(result.ends[high])
     return None if start is None or end is None else (start, end)
 

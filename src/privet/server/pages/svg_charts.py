@@ -182,7 +182,7 @@ MOST_LINES = len(_LINES)
 
 
 def draw_lines(lines: Mapping[str, Sequence[ChartPoint]], *, title: str) -> str:
-    """Return several rising lines over the same places, each with its name in a legend; empty without two places."""
+    """Return rising lines over the same places, each with its name in a legend; empty without two places."""
     every = [point for points in lines.values() for point in points]
     places = sorted({point.place for point in every if point.place is not None})
     if len(places) < 2 or len(lines) > MOST_LINES:
