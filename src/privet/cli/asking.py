@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from privet.session import Session
 
 
-# A question on the command line: its SQL from an argument, a file or standard input, and how it is to be answered.
+# A question on the command line: its SQL from an argument, a file or standard input, and the options of its answer.
 
 
 _LONGEST = 10**6
@@ -127,7 +127,7 @@ class OpenedSession:
 
 
 def question_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a command with everything that a question needs; it receives how to answer as one value, `options`."""
+    """Return a command with all options of a question, which it receives as one value, `options`."""
 
     @wraps(command)
     def gathered(*, contribution: str | None, parameters: tuple[str, ...] = (), **said: Any) -> Any:
@@ -207,7 +207,7 @@ _WORDS = {"true": True, "false": False, "null": None}
 
 
 def _parameter(text: str) -> Any:
-    """Return a value as it is written: in quotes it is text, whatever it looks like."""
+    """Return a value as it is written: in quotes it is always text."""
     from privet.core.numbers import written_decimal, written_whole
 
     if len(text) > 1 and text[0] == text[-1] == "'":
@@ -415,7 +415,7 @@ _FITS = {True: "fits what is left of the budget", False: "does not fit what is l
 
 
 def _answered(asked: Plan | Batch, place: OpenedSession) -> bool:
-    """Return whether all that is asked is stored, as this or an earlier edition of the planner released it."""
+    """Return whether the whole answer is stored, as this or an earlier edition of the planner released it."""
     from privet.planner.batch import digests_of
 
     account = place.session.account
@@ -498,7 +498,7 @@ def tables_command(name: str | None, analyst: str | None, config: Path, as_json:
         described.draw(screen())
 
 
-# `privet clipping`: what clamping and bounding take away from a question, and advice on better bounds. Charged.
+# `privet clipping`: the losses by clamping and contribution bounding, and advice on better bounds. Charged.
 
 
 @click.command()

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from privet.audit.report import Report
 
 
-# `privet audit module:name`: try to refute a claim about anybody's own code.
+# `privet audit module:name`: try to refute a claim about any code.
 
 
 _BATCHED, _ONE_BY_ONE, _BITS = 1_000_000, 100_000, 50_000
@@ -130,7 +130,7 @@ def _bits(audit_bits: Any, draw: Any, claim: Any, size: int, values: tuple[Any, 
 
     try:
         some = [np.asarray(draw(value, 2)) for value in values]
-    except Exception:  # an error that comes now and then is an output, which has no low bits
+    except Exception:  # an occasional error is an output, which has no low bits
         return None
     if any(each.dtype.kind != "f" or each.ndim == 0 for each in some) or some[0].shape != some[1].shape:
         return None

@@ -1,4 +1,4 @@
-"""`privet epsilon` and `privet calibrate`: what releases cost together, and the least noise that fits a budget."""
+"""`privet epsilon` and `privet calibrate`: the joint cost of releases, and the least noise that fits a budget."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from privet.mechanisms import Mechanism
 
 
-# `privet epsilon`: what releases cost together, by every theorem that applies.
+# `privet epsilon`: the joint cost of releases, by every theorem that applies.
 
 
 sensitivity_option = click.option(

@@ -67,7 +67,7 @@ Truth = Mapping[tuple[Any, ...], tuple[Any, ...]]
 
 @dataclass(frozen=True)
 class DemoOutcome:
-    """What became of a question: an answer with the truth beside it, or an error; whether it was charged; how long."""
+    """The outcome of a question: an answer with the truth beside it, or an error; whether it was charged; how long."""
 
     question: Question
     answer: Answer | None
@@ -186,7 +186,7 @@ def _ask(question: Question, hospital: OpenedSession, place: Path) -> DemoOutcom
 
 
 def _draw(outcomes: list[DemoOutcome], picture: Path) -> str | None:
-    """Return where the picture went; None where there is no Matplotlib to draw it."""
+    """Return the path of the picture; None where there is no Matplotlib to draw it."""
     from importlib.util import find_spec
 
     if find_spec("matplotlib") is None:

@@ -1,4 +1,4 @@
-"""`privet init`: write a first privet.toml. Of the data it reads names and types of columns, and nothing else."""
+"""`privet init`: write a first privet.toml. It reads names and types of columns, and nothing else of the data."""
 
 from __future__ import annotations
 
@@ -458,7 +458,7 @@ def _left_over(text: str, output: Path) -> tuple[list[Problem], list[Problem]]:
 
 
 def _follows(problem: Problem, notes: list[Problem]) -> bool:
-    """Return whether a problem is only that something is missing that a note asks for."""
+    """Return whether a problem is only a missing declaration that a note asks for."""
     from privet.config.draft import LIMIT
     from privet.config.reading import NO_AMOUNT
     from privet.config.tables import NO_LIMIT, NO_UNIT

@@ -574,7 +574,7 @@ _STYLE = (
 
 
 def certificate_page(told: dict[str, Any]) -> str:
-    """Return a certificate as one page of HTML that needs nothing else; every value in it is escaped."""
+    """Return a certificate as one self-contained page of HTML; every value in it is escaped."""
     try:
         facts = [(name, printable(text)) for name, text in _facts(told) if text]
         releases = [_release(release) for release in told.get("releases") or []]

@@ -41,7 +41,7 @@ _COST = ("epsilon", "rho", "bound", "contribution")
 
 
 def counting_options(counting: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a command with what many counts need; it receives their cost and bounding as one mapping, `cost`."""
+    """Return a command with the options of many counts; it receives their cost and bounding as one mapping, `cost`."""
 
     @wraps(counting)
     def gathered(**said: Any) -> Any:

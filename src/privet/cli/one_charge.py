@@ -1,4 +1,4 @@
-"""What commands have in common whose one charge pays for a result that is shown again for free."""
+"""The common part of commands whose one charge pays for a result that is shown again for free."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ where_option = click.option("--where", help='Only rows that meet this condition,
 
 
 def charge_options(*own: Option, costs: str, plan: str, plot: str = "") -> tuple[Option, ...]:
-    """Return the options of such a command: its price, its own, and how it is shown, as a picture too if it has one."""
+    """Return the options of such a command: its price, its own, its display, and the picture if it has one."""
     pictures = (click.option("--plot", type=click.Path(path_type=Path), help=plot),) if plot else ()
     return (
         click.option("--epsilon", type=number, help=f"What {costs}. [default: a tenth of the budget]"),
@@ -69,7 +69,7 @@ def run_charged(
 ) -> tuple[Result, dict[str, Any]] | None:
     """Return the result of running with a session and the budget left, or print its plan and return nothing.
 
-    `plan` returns a plan, and what of it is charged.
+    `plan` returns a plan, and the part of it that is charged.
     """
     with opened(config, analyst, plans=only_plan) as place:
         if only_plan:
@@ -129,7 +129,7 @@ def print_charged(results: Sequence[Any], cost: Any, told: dict[str, Any]) -> No
 
 
 def _print_plan(plan: Any, charged: Plan | Batch, place: OpenedSession, *, as_json: bool) -> None:
-    """Print a plan, and whether what of it is charged fits the budget."""
+    """Print a plan, and whether its charge fits the budget."""
     from privet.execution.counted_plan import CountedPlan
 
     account = place.session.account

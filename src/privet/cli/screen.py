@@ -109,7 +109,7 @@ def told(amount: Fraction) -> str:
 
 
 def width(text: str) -> Fraction | str | dict[str, Fraction | str]:
-    """Return how far off an answer may be: a number, a percentage as text, or either for each column that is named."""
+    """Return the width of an answer: a number, a percentage as text, or either for each column that is named."""
     if "=" not in str(text):
         return _one_width(str(text))
     widths: dict[str, Fraction | str] = {}
@@ -136,7 +136,7 @@ class Waiting:
         self._begun = time.monotonic()
 
     def step(self, step: str) -> None:
-        """Show another step of the work, which has the time limit to itself."""
+        """Show another step of the work, which has its own time limit."""
         self._step, self._begun = f", {step}", time.monotonic()
 
     def __str__(self) -> str:
@@ -188,7 +188,7 @@ def print_text(text: str, *, style: str = "", indent: str = "") -> None:
 def print_columns(
     labels: list[Figures], groups: list[list[Figures]], *, rows: int, most: int | None = None, indent: str = ""
 ) -> None:
-    """Print columns side by side, those of a group together, in as many blocks as the width asks for."""
+    """Print columns side by side, those of a group together, in as many blocks as the width requires."""
     draw_columns(screen(), labels, groups, rows=rows, most=most, indent=indent)
 
 

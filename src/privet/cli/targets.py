@@ -45,7 +45,7 @@ ledger_option = click.option(
 
 
 def ledger_command(name: str) -> Callable[[Callable[..., Any]], click.Command]:
-    """Return what makes a function a command on a ledger, with the options that all of them have."""
+    """Return a decorator that makes a function a command on a ledger, with the options that all of them have."""
 
     def made(function: Callable[..., Any]) -> click.Command:
         return click.command(name)(config_option(ledger_option(json_option(function))))

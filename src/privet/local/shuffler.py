@@ -26,7 +26,7 @@ _WIRE = (Reports, bytes, str)
 
 
 class Shuffler:
-    """Collects reports until there are enough, and forwards them in a random order without traces of their senders.
+    """Collects reports until there are enough, and forwards them in a random order without what distinguishes senders.
 
     Times, addresses and the order of arrival are never taken; all reports of an oracle have one length. Identifiers are
     used to remove repeats, across all batches, and replaced by new ones; only the reports of hashing oracles keep

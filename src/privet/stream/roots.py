@@ -1,7 +1,7 @@
 """Running sums by the square root of the matrix of prefixes: far less error than the tree, for Gaussian noise.
 
-With C the lower-triangular Toeplitz matrix of f_j = product of (2 i - 1) / (2 i), C C is the matrix of prefixes. What
-is measured is C' x + z, C' = round(2^16 C) in whole numbers; the sums are computed from that afterwards.
+With C the lower-triangular Toeplitz matrix of f_j = product of (2 i - 1) / (2 i), C C is the matrix of prefixes. The
+measurements are C' x + z, C' = round(2^16 C) in whole numbers; the sums are computed from them afterwards.
 """
 
 from __future__ import annotations
