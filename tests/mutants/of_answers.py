@@ -506,18 +506,18 @@ MUTANTS: list[Mutant] = [
     *of(
         "results.released_tables:_joined",
         "unit/test_several_releases.py",
-        ("UNKNOWN if one.noisy or one.found or met_by_noise else None", "UNKNOWN if one.noisy else None"),
-        ("gone_too if two is None else other.origin(own, two)", "None if two is None else other.origin(own, two)"),
+        ("UNKNOWN if side.noisy or side.found or met_by_noise else None", "UNKNOWN if side.noisy else None"),
+        ("gone_too if row is None else other.origin(own, row)", "None if row is None else other.origin(own, row)"),
     ),
     *of(
         "results.released_tables:_plain",
         "unit/test_several_releases.py::test_a_number_that_noise_kept_out_is_not_said_to_be_none",
-        ("not several or any(one is not None for one in several)", "any(one is not None for one in several)"),
+        ("not cells or any(origin is not None for origin in cells)", "any(origin is not None for origin in cells)"),
     ),
     *of(
         "results.released_tables:_renamed",
         "unit/test_several_releases.py::test_a_number_that_noise_kept_out_is_not_said_to_be_none",
-        ("not own or any(one is not None for one in own)", "any(one is not None for one in own)"),
+        ("not own or any(origin is not None for origin in own)", "any(origin is not None for origin in own)"),
     ),
     *of(
         "results.postprocess:run_step",
@@ -560,6 +560,6 @@ MUTANTS: list[Mutant] = [
     *of(
         "results.released_tables:_aggregate",
         "unit/test_crosstabs.py::test_a_group_that_was_not_found_is_not_said_to_be_empty",
-        ('given.found and one.function == "any_value"', "False"),
+        ('given.found and over.function == "any_value"', "False"),
     ),
 ]

@@ -43,7 +43,7 @@ MUTANTS: list[Mutant] = [
         ("max(weight_in(scan) for scan in scans)", "1.0"),
         ("all(scan.schema.unit.rowwise for scan in scans)", "True"),
     ),
-    *of("results.comparisons:PopulationReader._used", ANSWERS, ("one.scan.schema.unit.touches > 1", "False")),
+    *of("results.comparisons:PopulationReader._used", ANSWERS, ("pass_.scan.schema.unit.touches > 1", "False")),
     *of(
         "inference.contrast:Contrast.p_value",
         LEVELS,

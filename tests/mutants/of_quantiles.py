@@ -156,7 +156,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "results.read:averaged_sums",
         "laws/test_no_rows.py laws/test_rounds.py",
-        ("found[place] = values[-1]", "found[place] = values[0]"),
+        ("averaged[place] = values[-1]", "averaged[place] = values[0]"),
     ),
     *of(
         "planner.explain:_limit",

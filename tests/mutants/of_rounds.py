@@ -65,12 +65,12 @@ MUTANTS: list[Mutant] = [
     *of(
         "results.read:averaged_sums",
         "statistical/test_round_coverage.py",
-        ("weight * one", "0 * weight + 0.2 * one"),
+        ("weight * value", "0 * weight + 0.2 * value"),
     ),
     *of(
         "results.read:quantile_intervals",
         "unit/test_quantile_session.py",
-        ("np.max([one for one, _ in every], axis=0)", "np.min([one for one, _ in every], axis=0)"),
+        ("np.max([start for start, _ in every], axis=0)", "np.min([start for start, _ in every], axis=0)"),
         ("(low > high) | ranked.extreme", "(low < high) | ranked.extreme"),
     ),
     *of(

@@ -187,7 +187,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "results.released_counts:Marginals.difference",
         ORDERED,
-        ("min(max(float(found.plain[0]), low), high)", "float(found.plain[0])"),
+        ("min(max(float(answers.plain[0]), low), high)", "float(answers.plain[0])"),
     ),
     *of(
         "results.released_counts:ReleasedCounts._whole_difference",
@@ -370,7 +370,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "results.released_counts:ReleasedCounts._answers",
         MARGINALS,
-        ("np.floor(found.low + 1e-09)", "np.ceil(found.low + 1)"),
+        ("np.floor(answers.low + 1e-09)", "np.ceil(answers.low + 1)"),
     ),
     *of("planner.many_counts:known_total", MARGINALS, ("not whole", "False")),
     *of("planner.many_counts:plan_counts", RANGES, ("tuple(map(_without_null, keys))", "keys")),

@@ -1,10 +1,10 @@
 """What follows from the numbers of an answer, at no cost: intervals that cover a population, and comparisons of two.
 
 People are drawn independently of each other; rows of one person are not. What one person weighs in a group is bounded
-by C, and the factor C on the variance of rows covers whatever their rows have in common: it needs nothing more to be
-released, and is conservative where people have fewer rows, or rows that differ. Of numbers that are weighted sums of
-released ones, what two share is counted once: answers of one list may be read from the same measurements, so that
-their noise goes together. Sees released numbers and public facts only.
+by C, and the factor C on the variance of rows covers whatever their rows have in common: nothing more needs to be
+released, and it is conservative where people have fewer rows, or rows that differ. Of numbers that are weighted sums of
+released ones, what two share is counted once: answers of one list may be read from the same measurements, so that their
+noises are dependent. Uses released numbers and public facts only.
 """
 
 from __future__ import annotations
@@ -96,13 +96,13 @@ class PopulationReader:
         parts = _linear_parts(meaning)
         if parts is None or len(parts[0]) == 1:
             equation, noun, own = self.equation(column)
-            found = equation.bars(tail)
+            bars = equation.bars(tail)
             if own is not None:
                 noun = "standard deviation"
-                ends = (own.from_equation(found.low), own.from_equation(found.high))
-                slope = own.from_equation(equation.value + found.error) - own.from_equation(equation.value)
-                found = Bars(*ends, slope)
-            return found, self.words(noun, used)
+                ends = (own.from_equation(bars.low), own.from_equation(bars.high))
+                slope = own.from_equation(equation.value + bars.error) - own.from_equation(equation.value)
+                bars = Bars(*ends, slope)
+            return bars, self.words(noun, used)
         return self._added(parts, tail), self.words("difference" if len(used) > 1 else "number", used)
 
     def _added(self, parts: tuple[dict[str, float], float], tail: float) -> Bars:
@@ -140,20 +140,20 @@ class PopulationReader:
         meaning = self.meanings[column]
         self._used(meaning, column, population=population)
         if not population:
-            found, noun, curved = self._equation(column, meaning, cells)
-            return found.of_sample, noun, curved
+            equation, noun, curved = self._equation(column, meaning, cells)
+            return equation.of_sample, noun, curved
         return self._equation(column, meaning, cells)
 
     def _equation(self, column: str, meaning: Expression, cells: int) -> tuple[Equation, str, Aggregate | None]:
         line = linear_in(meaning)
         if line is not None:
             reading = self._readings[line.column]
-            own, found = reading.aggregate, self._of_reading(reading, cells)
+            own, equation = reading.aggregate, self._of_reading(reading, cells)
             factor, offset = float(line.factor), float(line.offset)
             if (factor, offset) == (1.0, 0.0):
-                return found, own.estimand, own if own.curved else None
+                return equation, own.estimand, own if own.curved else None
             if not own.curved:
-                return found.moved(factor, offset), own.estimand, None
+                return equation.moved(factor, offset), own.estimand, None
         elif isinstance(meaning, Call) and (ratio := _ratio(meaning)) is not None:
             return (*self._ratio(*ratio, cells), None)
         raise Unsupported(
@@ -212,7 +212,7 @@ class PopulationReader:
                 )
             if own.unsampled is not None and not (own.ranked and self.plan.covers == "population"):
                 raise Unsupported(f"{what} is not for {column!r}: {own.unsampled}")
-        if population and any(one.scan.schema.unit.touches > 1 for one in self.plan.passes):
+        if population and any(pass_.scan.schema.unit.touches > 1 for pass_ in self.plan.passes):
             raise Unsupported(_WINDOWS)
         if self.plan.covers == "bounding":
             raise Unsupported(
@@ -251,19 +251,19 @@ class PopulationReader:
         """
         import numpy as np
 
-        one, other = (self._readings[name] for name, _ in (top, bottom))
-        for reading in (one, other):
+        above, other = (self._readings[name] for name, _ in (top, bottom))
+        for reading in (above, other):
             if reading.aggregate.linear is None and not reading.aggregate.steady:
                 raise Unsupported(
                     "covers='population' is for ratios of counts and sums; ask for the two numbers of this one by "
                     "themselves"
                 )
-        a, b = self._of_reading(one, cells), self._of_reading(other, cells)
+        a, b = self._of_reading(above, cells), self._of_reading(other, cells)
         noise = (*a.noise, *(replace(term, constant=term.slope, slope=-term.constant) for term in b.noise))
         factor = top[1] / bottom[1]
-        if _part_of(one, other):
-            most = max(weight_in(one.scan, cells) for one in self.plan.passes if one.plain)
-            rows, counts = np.maximum(b.top, 0.0), one.aggregate.counts
+        if _part_of(above, other):
+            most = max(weight_in(pass_.scan, cells) for pass_ in self.plan.passes if pass_.plain)
+            rows, counts = np.maximum(b.top, 0.0), above.aggregate.counts
             spread = (a.spread[0], a.spread[1] * rows, a.spread[2] * rows**2 - most * rows)
             ends = (0.0, 1.0) if counts else (a.low, a.high)
             share = Equation(a.top, b.top, noise, spread, *ends)
@@ -271,8 +271,8 @@ class PopulationReader:
         variances = [np.maximum(side.variance(side.value), 0.0) for side in (a, b)]
         none = np.zeros_like(a.top)
         low = 0.0 if a.low >= 0 and b.low >= 0 else -math.inf
-        found = Equation(a.top, b.top, noise, (2 * variances[0], none, 2 * variances[1]), low, math.inf)
-        return found.moved(factor, 0.0), "ratio"
+        ratio = Equation(a.top, b.top, noise, (2 * variances[0], none, 2 * variances[1]), low, math.inf)
+        return ratio.moved(factor, 0.0), "ratio"
 
 
 def _numbers(series: Series, column: str) -> tuple[Any, ...]:
@@ -305,8 +305,8 @@ def _conditions(where: Expression | None) -> set[Expression]:
     match where:
         case None:
             return set()
-        case Call(function="and", arguments=several):
-            return set().union(*map(_conditions, several))
+        case Call(function="and", arguments=arguments):
+            return set().union(*map(_conditions, arguments))
     return {where}
 
 
@@ -319,10 +319,10 @@ def _linear_parts(expression: Expression) -> tuple[dict[str, float], float] | No
             return None
         case Literal(value=int() | Fraction() as value):
             return {}, float(value)
-        case Call(function="to_number", arguments=(one,)):
-            return _linear_parts(one)
-        case Call(function="negate", arguments=(one,)):
-            return _times(_linear_parts(one), -1.0)
+        case Call(function="to_number", arguments=(inner,)):
+            return _linear_parts(inner)
+        case Call(function="negate", arguments=(inner,)):
+            return _times(_linear_parts(inner), -1.0)
         case Call(function="add" | "subtract" as function, arguments=(first, second)):
             left, right = _linear_parts(first), _times(_linear_parts(second), 1.0 if function == "add" else -1.0)
             if left is None or right is None:
@@ -341,21 +341,21 @@ def _linear_parts(expression: Expression) -> tuple[dict[str, float], float] | No
 
 
 def _times(parts: tuple[dict[str, float], float] | None, factor: float) -> tuple[dict[str, float], float] | None:
-    return None if parts is None else ({name: factor * one for name, one in parts[0].items()}, factor * parts[1])
+    return None if parts is None else ({name: factor * number for name, number in parts[0].items()}, factor * parts[1])
 
 
 def _ratio(expression: Call) -> tuple[tuple[str, float], tuple[str, float]] | None:
     """Return the two columns of a ratio, each with its factor, where an expression is one."""
     match expression:
-        case Call(function="to_number", arguments=(Call() as one,)):
-            return _ratio(one)
-        case Call(function="multiply", arguments=(Call() as one, other)) if not mentions(other):
-            found, factor = _ratio(one), _linear_parts(other)
-            return None if found is None or factor is None else ((found[0][0], found[0][1] * factor[1]), found[1])
-        case Call(function="multiply", arguments=(other, Call() as one)) if not mentions(other):
-            return _ratio(Call("multiply", (one, other)))
+        case Call(function="to_number", arguments=(Call() as inner,)):
+            return _ratio(inner)
+        case Call(function="multiply", arguments=(Call() as inner, other)) if not mentions(other):
+            ratio, factor = _ratio(inner), _linear_parts(other)
+            return None if ratio is None or factor is None else ((ratio[0][0], ratio[0][1] * factor[1]), ratio[1])
+        case Call(function="multiply", arguments=(other, Call() as inner)) if not mentions(other):
+            return _ratio(Call("multiply", (inner, other)))
         case Call(function="divide", arguments=(first, second)):
-            sides = [_linear_parts(_within_null(one)) for one in (first, second)]
+            sides = [_linear_parts(_within_null(side)) for side in (first, second)]
             single = [side for side in sides if side is not None and len(side[0]) == 1 and not side[1]]
             if len(single) == 2:
                 (top,), (bottom,) = (tuple(side[0].items()) for side in single)
@@ -366,8 +366,8 @@ def _ratio(expression: Call) -> tuple[tuple[str, float], tuple[str, float]] | No
 def _within_null(expression: Expression) -> Expression:
     """Return x of NULLIF(x, 0), which is NULL only where there is nothing to divide by."""
     match expression:
-        case Call(function="nullif", arguments=(one, Literal(value=0))):
-            return one
+        case Call(function="nullif", arguments=(inner, Literal(value=0))):
+            return inner
     return expression
 
 
@@ -443,35 +443,37 @@ def compared(
     )
 
 
-def _reader(one: ComparedNumber) -> PopulationReader:
-    if not isinstance(one.sampled, PopulationReader):
+def _reader(number: ComparedNumber) -> PopulationReader:
+    if not isinstance(number.sampled, PopulationReader):
         raise Unsupported(
             "one of the two is an aggregate as it was released and the other was summed afterwards; ask for both in "
             "one list, ask_all([...]), where they share a release, or for both as groups of one question"
         )
-    return one.sampled
+    return number.sampled
 
 
-def _meaning(reader: PopulationReader, one: ComparedNumber) -> tuple[object, ...]:
+def _meaning(reader: PopulationReader, number: ComparedNumber) -> tuple[object, ...]:
     """Return what a column is: its expression, and the aggregates in it with their places."""
     readings = {reading.name: reading for reading in reader.plan.readings}
-    meaning = reader.meanings[one.column]
+    meaning = reader.meanings[number.column]
     used = [readings[name] for name in sorted(mentions(meaning) & readings.keys())]
     return meaning, tuple((reading.aggregate, reading.places) for reading in used)
 
 
-def _equation(one: ComparedNumber, cells: int, *, population: bool) -> Equation:
-    equation, _, curved = _reader(one).equation(one.column, cells, population=population)
+def _equation(number: ComparedNumber, cells: int, *, population: bool) -> Equation:
+    equation, _, curved = _reader(number).equation(number.column, cells, population=population)
     if curved is not None:
-        raise Unsupported(f"{one.column!r} is a root, whose differences have no known law; compare variances: VAR(x)")
-    return equation.at([one.row])
+        raise Unsupported(
+            f"{number.column!r} is a root, whose differences have no known law; compare variances: VAR(x)"
+        )
+    return equation.at([number.row])
 
 
-def _assumptions(one: ComparedNumber, *, population: bool, together: bool) -> tuple[str, ...]:
+def _assumptions(number: ComparedNumber, *, population: bool, together: bool) -> tuple[str, ...]:
     if not population:
         return ("the numbers are those of the rows that were asked about; sampling is not covered",)
     people = "people are drawn independently of each other"
-    if all(part.scan.schema.unit.rowwise for part in _reader(one).plan.passes):
+    if all(part.scan.schema.unit.rowwise for part in _reader(number).plan.passes):
         people = "rows are drawn independently of each other"
     more = () if together else ("the same people may be in both answers: variances by sampling are doubled",)
     return (people, *more, "values are clamped to their declared bounds")
@@ -492,7 +494,7 @@ class SummedNumbers:
     origins: Mapping[str, Sequence[Origin | None]]
     confidence: float
     released: Released
-    """The released numbers, which tell releases of different ledgers apart."""
+    """The released numbers, which distinguish releases of different ledgers."""
 
     def estimates(self, column: str) -> tuple[Estimate, ...]:
         """Refuse: the sampling error of such numbers is not known."""
@@ -552,7 +554,7 @@ class SummedNumbers:
         )
 
 
-def _noises_of(number: ComparedNumber, sign: float, found: Noises) -> float:
+def _noises_of(number: ComparedNumber, sign: float, noises: Noises) -> float:
     """Add the noises of a number, with a sign, to those found, and return its value."""
     reader = number.sampled
     if not isinstance(reader, SummedNumbers):
@@ -576,8 +578,8 @@ def _noises_of(number: ComparedNumber, sign: float, found: Noises) -> float:
     which = hash(repr(reader.released.sums))
     for name, (law, factor) in own.items():
         key = (number.charge, which, name)
-        _, before = found.get(key, (law, 0.0))
-        found[key] = (law, before + sign * factor)
+        _, before = noises.get(key, (law, 0.0))
+        noises[key] = (law, before + sign * factor)
     return value
 
 
@@ -595,7 +597,7 @@ class _LawOfSum:
     def above(self, value: float) -> float:
         """Return the probability of noise of at least a value: by bisection, never too small.
 
-        It is half the tail whose half-width is the distance from 0; below 1e-12 it is given as that.
+        It is half the tail whose half-width is the distance from 0; below 1e-12 it is returned as 1e-12.
         """
         if value <= 0:
             return 1.0 - self.above(-value) if value < 0 else 0.5 if not math.isnan(value) else 1.0

@@ -2,7 +2,7 @@
 
 A cell that is computed from several released numbers has noise that is made of theirs. Sums have the law of the sum of
 independent noises; formulas are computed anew under the known noise; what rises with each of its numbers lies between
-what their ends make of it. Of what depends on an order or a choice by noisy numbers, nothing narrow can be said.
+what their ends make of it. What depends on an order or a choice by noisy numbers has no narrow interval.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class SeriesBars(Protocol):
-    """The intervals of some rows of one release, each number by itself."""
+    """The intervals of some rows of one release, for each number alone."""
 
     def series(self, name: str, values: Sequence[Any], meaning: Expression, kind: Kind) -> Series:
         """Return a column of these rows with its intervals."""
@@ -40,7 +40,7 @@ class SeriesBars(Protocol):
 
 
 MOST_SHAPES = 16
-"""The most different laws of sums that are tabulated for one answer; more are held to be the wider of two."""
+"""The most different laws of sums that are tabulated for one answer; for more, the wider of two is used."""
 MOST_NOISES = 8
 """The most independent noises that one formula is computed anew under."""
 MOST_BOXES = 5
@@ -165,10 +165,10 @@ def _line(expression: Expression, row: Mapping[str, Any], origins: Mapping[str, 
             if value is None or isinstance(value, bool) or not hasattr(value, "__float__"):
                 return None
             return [], float(value)
-        case Call(function="to_number", arguments=(one,)):
-            return _line(one, row, origins)
+        case Call(function="to_number", arguments=(inner,)):
+            return _line(inner, row, origins)
         case Call(function=function, arguments=arguments) if function in _LINES:
-            sides = [_line(one, row, origins) for one in arguments]
+            sides = [_line(argument, row, origins) for argument in arguments]
             known = [side for side in sides if side is not None]
             return _LINES[function](*known) if len(known) == len(sides) else None
     return None
@@ -215,11 +215,11 @@ def _formula(
         if not isinstance(origin, Formula):
             inputs.append((name, origin))
             continue
-        renamed = {one: f"{name}: {one}" for one in mentions(origin.expression)}
-        inside[name] = _renamed(origin.expression, {one: ColumnRef(new) for one, new in renamed.items()})
-        inputs += [(renamed[one], inner) for one, inner in origin.inputs]
-        given += [(renamed[one], value) for one, value in origin.given]
-        known |= {renamed[one]: kind for one, kind in origin.kinds.items()}
+        renamed = {old: f"{name}: {old}" for old in mentions(origin.expression)}
+        inside[name] = _renamed(origin.expression, {old: ColumnRef(new) for old, new in renamed.items()})
+        inputs += [(renamed[old], inner) for old, inner in origin.inputs]
+        given += [(renamed[old], value) for old, value in origin.given]
+        known |= {renamed[old]: kind for old, kind in origin.kinds.items()}
     return Formula(_renamed(expression, inside), tuple(inputs), tuple(given), known)
 
 
@@ -228,12 +228,12 @@ def _renamed(expression: Expression, names: Mapping[str, Expression]) -> Express
         case ColumnRef(name=name):
             return names.get(name, expression)
         case Call(function=function, arguments=arguments):
-            return Call(function, tuple(_renamed(one, names) for one in arguments))
+            return Call(function, tuple(_renamed(argument, names) for argument in arguments))
     return expression
 
 
 class Leaf:
-    """The released numbers of one plan, the law of each one's noise, and the intervals of each by itself."""
+    """The released numbers of one plan, the law of each one's noise, and the intervals of each alone."""
 
     def __init__(
         self,
@@ -249,7 +249,7 @@ class Leaf:
         self.noises = noises
         """What distinguishes the noises of rows: the release and the group."""
         self.independent = independent
-        """Whether the noises of different rows have nothing to do with each other."""
+        """Whether the noises of different rows are independent."""
         self.readings = {reading.name: reading for reading in plan.readings}
 
     def line(self, reading: Reading) -> list[tuple[Place, float]] | None:
@@ -314,21 +314,21 @@ class Intervals:
                 case Formula(expression=expression):
                     formulas.setdefault(expression, []).append(place)
                 case _:
-                    found = self._one(origin, tail)
-                    for column, value in zip(ends, found, strict=True):
+                    interval = self._one(origin, tail)
+                    for column, value in zip(ends, interval, strict=True):
                         column[place] = value
         for (leaf, reading), places in cells.items():
             rows = [origins[place].row for place in places]  # type: ignore[union-attr]
             values = [self.leaves[leaf].base[reading][row] for row in rows]
             series = self.leaves[leaf].bars(rows, tail).series(reading, values, ColumnRef(reading), "number")
-            for column, told in zip(ends, (series.low, series.high, series.error), strict=True):
-                column[places] = math.nan if told is None else told
+            for column, numbers in zip(ends, (series.low, series.high, series.error), strict=True):
+                column[places] = math.nan if numbers is None else numbers
             if series.low is None:
                 ends[0][places], ends[1][places] = -math.inf, math.inf
         for places in formulas.values():
             made = self._formulas([origins[place] for place in places], tail)  # type: ignore[misc]
-            for column, several in zip(ends, (made.low, made.high, made.error), strict=True):
-                column[places] = several
+            for column, drawn in zip(ends, (made.low, made.high, made.error), strict=True):
+                column[places] = drawn
         return Bars(*ends)
 
     def _one(self, origin: Origin, tail: float) -> tuple[float, float, float]:
@@ -337,7 +337,7 @@ class Intervals:
             return known
         match origin:
             case WeightedSum():
-                found = self._total(origin, tail)
+                interval = self._total(origin, tail)
             case Rising(of=of, parts=parts):
                 noisy = [part for part in parts if not isinstance(part, float)]
                 bars = self.bars(noisy, tail / max(1, len(noisy)))
@@ -345,14 +345,14 @@ class Intervals:
                 lows = [part if isinstance(part, float) else next(low) for part in parts]
                 highs = [part if isinstance(part, float) else next(high) for part in parts]
                 null = any(math.isnan(end) for end in (*lows, *highs))
-                found = (-math.inf, math.inf, math.nan) if null else (of(lows), of(highs), math.nan)
+                interval = (-math.inf, math.inf, math.nan) if null else (of(lows), of(highs), math.nan)
             case AtLeast(low=least):
-                found = (least, math.inf, math.nan)
+                interval = (least, math.inf, math.nan)
             case _:
-                found = (-math.inf, math.inf, math.nan)
-        self._totals[id(origin), tail] = found
+                interval = (-math.inf, math.inf, math.nan)
+        self._totals[id(origin), tail] = interval
         self._kept.append(origin)
-        return found
+        return interval
 
     # --- sums -------------------------------------------------------------------------------------------------------
 
@@ -382,13 +382,13 @@ class Intervals:
         noises: dict[Hashable, tuple[Law, float]] = {}
         others: list[tuple[Origin, float]] = []
         center, least, most = origin.offset, origin.offset, origin.offset
-        for one, factor in origin.terms:
-            value = self.add_noises(one, factor, noises)
+        for term, factor in origin.terms:
+            value = self.add_noises(term, factor, noises)
             if value is None:
-                others.append((one, factor))
+                others.append((term, factor))
                 continue
             center += value
-            low, high = self._ends(one)
+            low, high = self._ends(term)
             least += min(factor * low, factor * high)
             most += max(factor * low, factor * high)
         share = tail / (len(others) + (1 if noises else 0)) if others else tail
@@ -396,12 +396,12 @@ class Intervals:
         low, high = max(center - half, least), min(center + half, most)
         low, high = min(low, most), max(high, least)
         if others:
-            bars = self.bars([one for one, _ in others], share)
+            bars = self.bars([rest for rest, _ in others], share)
             factors = [factor for _, factor in others]
-            for factor, one, other in zip(factors, bars.low.tolist(), bars.high.tolist(), strict=True):
+            for factor, start, other in zip(factors, bars.low.tolist(), bars.high.tolist(), strict=True):
                 if factor:
-                    low += min(factor * one, factor * other)
-                    high += max(factor * one, factor * other)
+                    low += min(factor * start, factor * other)
+                    high += max(factor * start, factor * other)
             error = math.nan
         if math.isnan(low) or math.isnan(high):
             return -math.inf, math.inf, math.nan
@@ -421,7 +421,7 @@ class Intervals:
         return float(half_width(law, law, np.zeros(1), tail)[0]), law.deviation
 
     def _law(self, noises: Sequence[tuple[Law, float]], tail: float) -> Law:
-        """Return the law of a weighted sum of independent noises; what it is held to be is never narrower at the tail.
+        """Return the law of a weighted sum of independent noises; the law returned is never narrower at the tail.
 
         Sums of Laplace noises lie between Laplace and Gaussian noise of their variance.
         """
@@ -434,12 +434,12 @@ class Intervals:
         if all(law.family == "gaussian" for law, _ in kept):
             variance = math.fsum((law.deviation**2 + law.step**2 / 12) * factor**2 for law, factor in kept)
             return Law("gaussian", math.sqrt(variance), step)
-        several: dict[float, int] = {}
+        scales: dict[float, int] = {}
         plain = all(law.family == "laplace" and law.parts == (1.0,) and not law.mixed for law, _ in kept)
         for law, factor in kept:
             scale = float(f"{law.scale * factor:.9g}")
-            several[scale] = several.get(scale, 0) + 1
-        shape = tuple(sorted(several.items()))
+            scales[scale] = scales.get(scale, 0) + 1
+        shape = tuple(sorted(scales.items()))
         if plain and (shape in self._shapes or len(self._shapes) < MOST_SHAPES) and len(shape) <= 64:
             self._shapes.add(shape)
             return mixed(shape, step)
@@ -457,11 +457,11 @@ class Intervals:
 
         ends = [np.full(len(formulas), sign * math.inf) for sign in (-1, 1)]
         error = np.full(len(formulas), math.nan)
-        made = [self._drawn(one, tail) for one in formulas]
+        made = [self._drawn(formula, tail) for formula in formulas]
         groups: dict[Hashable, list[int]] = {}
-        for place, one in enumerate(made):
-            if one is not None:
-                groups.setdefault(one.shape, []).append(place)
+        for place, drawn in enumerate(made):
+            if drawn is not None:
+                groups.setdefault(drawn.shape, []).append(place)
         for places in groups.values():
             for start in range(0, len(places), _BLOCK):
                 some = places[start : start + _BLOCK]
@@ -477,7 +477,7 @@ class Intervals:
         for name, origin in formula.inputs:
             noises: dict[Hashable, tuple[Law, float]] = {}
             line = as_sum(origin)
-            values = [self.add_noises(one, factor, noises) for one, factor in line.terms]
+            values = [self.add_noises(term, factor, noises) for term, factor in line.terms]
             if all(value is not None for value in values):
                 lines[name] = (math.fsum(value or 0.0 for value in values) + line.offset, noises)
                 continue
@@ -489,20 +489,20 @@ class Intervals:
                     continue
             boxes[name] = origin
         # noises that are in each input as often as each other are one, the sum of them; one that an aggregate is
-        # computed from stays by itself
+        # computed from stays separate
         alone = {(leaf.noises[row], place) for leaf, reading, row in computed.values() for place in reading.noisy}
         names = list(lines)
         together: dict[Hashable, list[tuple[Law, float]]] = {}
-        every = {one: law for _, noises in lines.values() for one, (law, _) in noises.items()}
-        for one, law in every.items():
-            factors = tuple(lines[name][1].get(one, (law, 0.0))[1] for name in names)
-            together.setdefault((factors, one) if one in alone else (factors, None), []).append((law, 1.0))
+        every = {which: law for _, noises in lines.values() for which, (law, _) in noises.items()}
+        for key, law in every.items():
+            factors = tuple(lines[name][1].get(key, (law, 0.0))[1] for name in names)
+            together.setdefault((factors, key) if key in alone else (factors, None), []).append((law, 1.0))
         laws: list[Law] = []
         parts: list[tuple[tuple[float, ...], Hashable]] = []
-        for (factors, one), several in together.items():  # type: ignore[misc]
-            laws.append(self._law(several, tail))
-            parts.append((factors, one))
-        drawn = {one for _, one in parts}
+        for (factors, key), group in together.items():  # type: ignore[misc]
+            laws.append(self._law(group, tail))
+            parts.append((factors, key))
+        drawn = {which for _, which in parts}
         for leaf, reading, row in computed.values():
             for place in reading.noisy:
                 if (leaf.noises[row], place) not in drawn:
@@ -521,15 +521,15 @@ class Intervals:
         centers = {name: value for name, (value, _) in lines.items()}
         return _Drawn(laws, parts, centers, computed, corners, share)
 
-    def _computed(self, several: Sequence[tuple[Formula, _Drawn]]) -> Bars:
+    def _computed(self, pairs: Sequence[tuple[Formula, _Drawn]]) -> Bars:
         import numpy as np
 
-        first, one = several[0]
-        points = points_for(len(several), one.tail) // 2
+        first, model = pairs[0]
+        points = points_for(len(pairs), model.tail) // 2
         columns: dict[str, list[NDArray[Any]]] = {}
         size = 2 * points + 1
         deep = np.zeros(size)
-        for place, (formula, drawn) in enumerate(several):
+        for place, (formula, drawn) in enumerate(pairs):
             half = noise_points(drawn.laws, points)
             noise = [np.concatenate((each, -each, np.zeros(1))) for each in half]
             deep = deep if place else depths(drawn.laws, noise or [np.zeros(size)])
@@ -537,18 +537,18 @@ class Intervals:
                 columns.setdefault(name, []).append(values)
         noisy: dict[str, Kind] = {name: "number" for name, _ in first.inputs}
         kinds = {**first.kinds, **noisy}
-        found: list[Bars] = []
-        for corner in product(*((0, 1) for _ in one.corners)):
+        every: list[Bars] = []
+        for corner in product(*((0, 1) for _ in model.corners)):
             table: dict[str, Any] = {name: np.concatenate(values) for name, values in columns.items()}
-            for name, side in zip(one.corners, corner, strict=True):
-                table[name] = np.concatenate([np.full(size, drawn.corners[name][side]) for _, drawn in several])
+            for name, side in zip(model.corners, corner, strict=True):
+                table[name] = np.concatenate([np.full(size, drawn.corners[name][side]) for _, drawn in pairs])
             for name in [name for name, values in table.items() if values.dtype.kind == "O"]:
                 table[name] = table[name].tolist()
             values = np.asarray(evaluate(first.expression, table, kinds), dtype=np.float64)
-            found.append(derived_bars(values.reshape(len(several), size), deep, tail=one.tail))
-        low = np.fmin.reduce([bars.low for bars in found])
-        high = np.fmax.reduce([bars.high for bars in found])
-        return Bars(low, high, found[0].error if not one.corners else np.full_like(low, np.nan))
+            every.append(derived_bars(values.reshape(len(pairs), size), deep, tail=model.tail))
+        low = np.fmin.reduce([bars.low for bars in every])
+        high = np.fmax.reduce([bars.high for bars in every])
+        return Bars(low, high, every[0].error if not model.corners else np.full_like(low, np.nan))
 
     # --- bounding ---------------------------------------------------------------------------------------------------
 
@@ -565,20 +565,22 @@ class Intervals:
             case Cell(leaf=leaf, reading=reading):
                 return self.leaves[leaf].bias(reading)
             case WeightedSum(terms=terms):
-                sides = {(self.side(one), factor < 0) for one, factor in terms}
+                sides = {(self.side(term), factor < 0) for term, factor in terms}
                 turned = [Bias(side.high, side.low) if negative else side for side, negative in sides]
                 return Bias(any(side.low for side in turned), any(side.high for side in turned))
             case Rising(parts=parts):
                 sides_of = [self.side(part) for part in parts if not isinstance(part, float)]
                 return Bias(any(side.low for side in sides_of), any(side.high for side in sides_of))
             case Formula(expression=expression, inputs=inputs):
-                positive = {name for name, one in inputs if self._never_negative(one)}
-                return moved(expression, {name: self.side(one) for name, one in inputs}, positive)
+                positive = {name for name, inner in inputs if self._never_negative(inner)}
+                return moved(expression, {name: self.side(inner) for name, inner in inputs}, positive)
         return Bias()
 
     def _never_negative(self, origin: Origin) -> bool:
         if isinstance(origin, WeightedSum):
-            return origin.offset >= 0 and all(factor >= 0 and self._never_negative(one) for one, factor in origin.terms)
+            return origin.offset >= 0 and all(
+                factor >= 0 and self._never_negative(term) for term, factor in origin.terms
+            )
         return self._ends(origin)[0] >= 0
 
 
@@ -603,24 +605,24 @@ class _Drawn:
         """Return the inputs under each point of the noise, and what is given beside them."""
         import numpy as np
 
-        found: dict[str, NDArray[Any]] = {}
+        columns: dict[str, NDArray[Any]] = {}
         for place, (name, center) in enumerate(self.centers.items()):
             values = np.full(size, center)
-            for (factors, _), one in zip(self.parts, noise, strict=True):
-                values = values + factors[place] * one
-            found[name] = values
-        by_name = {one: values for (_, one), values in zip(self.parts, noise, strict=True) if one is not None}
+            for (factors, _), draws in zip(self.parts, noise, strict=True):
+                values = values + factors[place] * draws
+            columns[name] = values
+        by_name = {key: values for (_, key), values in zip(self.parts, noise, strict=True) if key is not None}
         for name, (leaf, reading, row) in self.computed.items():
             sums = [
                 np.full(size, float(leaf.sums[place][row]))
                 + (0.0 if place in reading.known else by_name[leaf.noises[row], place])
                 for place in reading.places
             ]
-            found[name] = np.asarray(reading.aggregate.read(*sums), dtype=np.float64)
+            columns[name] = np.asarray(reading.aggregate.read(*sums), dtype=np.float64)
         for name, value in formula.given:
             kind = formula.kinds[name]
             if kind in ("integer", "number") and value is not None:
-                found[name] = np.full(size, value, dtype=np.float64 if kind == "number" else np.int64)
+                columns[name] = np.full(size, value, dtype=np.float64 if kind == "number" else np.int64)
             else:
-                found[name] = np.full(size, value, dtype=object)
-        return found
+                columns[name] = np.full(size, value, dtype=object)
+        return columns

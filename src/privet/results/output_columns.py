@@ -24,7 +24,7 @@ from .released_tables import ReleasedTable, after_steps
 
 @dataclass(frozen=True)
 class OutputColumn:
-    """A column of an answer: its name, and what its values are."""
+    """A column of an answer: its name, and the kind of its values."""
 
     name: str
     kind: Kind
@@ -46,17 +46,19 @@ def _tables(plan: Plan) -> dict[Query, ReleasedTable]:
     """Return the releases that a question stands on, each without rows."""
     if isinstance(plan, PublicPlan):
         kinds = [kinds for _, kinds in plan.schemas]
-        return {replace(one, steps=()): _empty(own) for one, own in zip(listings(plan.query), kinds, strict=True)}
+        return {
+            replace(listing, steps=()): _empty(own) for listing, own in zip(listings(plan.query), kinds, strict=True)
+        }
     if isinstance(plan, Combined):
-        return {replace(one.query, steps=()): _of_plan(one) for one in plan.plans}
+        return {replace(part.query, steps=()): _of_plan(part) for part in plan.plans}
     return {replace(plan.query, steps=()): _of_plan(plan)}
 
 
 def _of_plan(plan: Plan) -> ReleasedTable:
     if isinstance(plan, FromStrategy):
-        told = plan.by_cell.kinds if plan.levels is None else level_kinds(plan.levels)
+        kinds = plan.by_cell.kinds if plan.levels is None else level_kinds(plan.levels)
         estimated: dict[str, Kind] = {reading.name: "number" for reading in plan.by_cell.readings}
-        return _empty({**told, **estimated})
+        return _empty({**kinds, **estimated})
     return _empty(level_kinds(plan) if isinstance(plan, Levels) else plan.kinds)
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # Plain arithmetic over columns of released numbers, in NumPy: what simulated error bars need most, without an engine.
 #
-# Numbers are doubles and NULL is NaN. Whatever else an expression holds is left to the engine.
+# Numbers are doubles and NULL is NaN. Everything else in an expression is left to the engine.
 
 
 _OPERATIONS = frozenset(("add", "subtract", "multiply", "divide", "negate", "nullif"))
@@ -36,10 +36,10 @@ def arithmetic(expression: Expression, table: Mapping[str, Any]) -> Floats | Non
     import numpy as np
 
     with np.errstate(all="ignore"):
-        found = _value(expression, table)
-    if found is None:
+        result = _value(expression, table)
+    if result is None:
         return None
-    values, _ = found
+    values, _ = result
     return np.broadcast_to(values, next((len(column) for column in table.values()), 1)).astype(np.float64)
 
 
@@ -98,12 +98,12 @@ Rows = Mapping[str, Sequence[Any] | Any]
 """Columns by name, all of one length: lists, or NumPy arrays of numbers or truth values."""
 
 Kinds = Mapping[str, Kind]
-"""What the columns hold, by declared facts: the values may all be NULL, or there may be none."""
+"""The kinds of the columns, by declared facts: the values may all be NULL, or there may be none."""
 
 _ARRAYS = "fiub"
 """Kinds of NumPy arrays that are read in place."""
 
-_FEW = 32
+_MAX_SIMPLE_ROWS = 32
 _SIMPLE = frozenset(("add", "subtract", "multiply", "divide", "negate", "abs", "nullif", "round_to", "is_null"))
 
 
@@ -119,7 +119,7 @@ def run_step(step: Step, rows: Rows, kinds: Kinds) -> tuple[dict[str, list[Any]]
     outputs = {output.name: renderer.render(output.expression) for output in step.outputs}
     made = {name: rendered.kind or "number" for name, rendered in outputs.items()}
     shown = {name: f"o{index}" for index, name in enumerate(outputs)}
-    # an ORDER BY term sees the columns that came in, and behind them the outputs
+    # an ORDER BY term may name the columns that came in, and after them the outputs
     made_here = {name: RowSource(sql, facts_of_kind(made[name])) for name, sql in shown.items()}
     sorter = Renderer({**made_here, **columns}, DUCKDB)
     terms = [
@@ -134,8 +134,8 @@ def run_step(step: Step, rows: Rows, kinds: Kinds) -> tuple[dict[str, list[Any]]
     order = ", ".join([*terms, "i"])
     limit = "" if step.limit is None else f" LIMIT {int(step.limit)}"
     offset = f" OFFSET {int(step.offset)}" if step.offset else ""
-    found = fetch(f"SELECT {', '.join(shown.values())} FROM ({inner}) ORDER BY {order}{limit}{offset}", bound)
-    return {name: [row[index] for row in found] for index, name in enumerate(outputs)}, made
+    fetched = fetch(f"SELECT {', '.join(shown.values())} FROM ({inner}) ORDER BY {order}{limit}{offset}", bound)
+    return {name: [row[index] for row in fetched] for index, name in enumerate(outputs)}, made
 
 
 def _is_simple(step: Step, rows: Rows) -> bool:
@@ -145,7 +145,7 @@ def _is_simple(step: Step, rows: Rows) -> bool:
     lengths = {len(values) for values in rows.values()}
     return (
         len(lengths) == 1
-        and max(lengths) <= _FEW
+        and max(lengths) <= _MAX_SIMPLE_ROWS
         and all(_functions(output.expression) <= _SIMPLE for output in step.outputs)
     )
 
@@ -163,8 +163,8 @@ def _row_by_row(step: Step, rows: Rows, kinds: Kinds) -> tuple[dict[str, list[An
         for name, values in rows.items()
     }
     table = [dict(zip(listed, row, strict=True)) for row in zip(*listed.values(), strict=True)]
-    found = {one.name: [evaluate_row(one.expression, row, facts) for row in table] for one in step.outputs}
-    return found, {one.name: typed(one.expression, facts).kind or "number" for one in step.outputs}
+    columns = {output.name: [evaluate_row(output.expression, row, facts) for row in table] for output in step.outputs}
+    return columns, {output.name: typed(output.expression, facts).kind or "number" for output in step.outputs}
 
 
 def evaluate(expression: Expression, table: Rows, kinds: Kinds) -> NDArray[Any]:

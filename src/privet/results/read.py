@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 # What several rounds yield together: sums averaged by how precise they are, quantiles from the last and most precise.
 #
-# Sees released numbers only.
+# Uses released numbers only.
 
 
 def averaged_sums(sums: Mapping[Place, Floats], plan: Plan) -> dict[Place, Floats]:
@@ -61,17 +61,17 @@ def averaged_sums(sums: Mapping[Place, Floats], plan: Plan) -> dict[Place, Float
 
     if plan.rounds == 1:
         return dict(sums)
-    found: dict[Place, Floats] = {}
+    averaged: dict[Place, Floats] = {}
     for reading in plan.readings:
-        found.update((place, sums[place]) for place in reading.known)
-        several = [[sums[one] for one in plan.across(place)] for place in reading.noisy]
-        for place, values in zip(reading.noisy, several, strict=True):
+        averaged.update((place, sums[place]) for place in reading.known)
+        rounds = [[sums[at] for at in plan.across(place)] for place in reading.noisy]
+        for place, values in zip(reading.noisy, rounds, strict=True):
             if not plan.passes[place[0]].measure.averaged:
-                found[place] = values[-1]
+                averaged[place] = values[-1]
                 continue
             weights = plan.weights(place)
-            found[place] = np.asarray(sum(weight * one for weight, one in zip(weights, values, strict=True)))
-    return found
+            averaged[place] = np.asarray(sum(weight * value for weight, value in zip(weights, values, strict=True)))
+    return averaged
 
 
 def quantile_intervals(released: Released, plan: Plan, tail: float) -> dict[str, tuple[Floats, Floats]]:
@@ -83,35 +83,35 @@ def quantile_intervals(released: Released, plan: Plan, tail: float) -> dict[str,
     """
     import numpy as np
 
-    found: dict[str, tuple[Floats, Floats]] = {}
+    intervals: dict[str, tuple[Floats, Floats]] = {}
     for reading in plan.readings:
         ranked, place = reading.aggregate, reading.places[0]
         if not isinstance(ranked, Ranked) or isinstance(place, Known):
             continue
         every = []
         for index, _ in plan.across(place):
-            ((one, measure),) = quantile_passes([plan.passes[index]])
-            rounds = one.scan.places is not None and ranked.rounds(one.scan.places)
-            every.append(measure.interval(released.sums[index], one.scan, ranked.share, tail, rounds=rounds))
-        low, high = np.max([one for one, _ in every], axis=0), np.min([one for _, one in every], axis=0)
+            ((pass_, measure),) = quantile_passes([plan.passes[index]])
+            rounds = pass_.scan.places is not None and ranked.rounds(pass_.scan.places)
+            every.append(measure.interval(released.sums[index], pass_.scan, ranked.share, tail, rounds=rounds))
+        low, high = np.max([start for start, _ in every], axis=0), np.min([end for _, end in every], axis=0)
         apart = (low > high) | ranked.extreme
-        found[reading.name] = (np.where(apart, every[-1][0], low), np.where(apart, every[-1][1], high))
-    return found
+        intervals[reading.name] = (np.where(apart, every[-1][0], low), np.where(apart, every[-1][1], high))
+    return intervals
 
 
 # From released sums to an answer: reads the aggregates, runs the steps on released rows, and draws the error bars.
 
 
 def read_answer(released: Released, plan: Plan, receipt: Receipt, *, confidence: float) -> Answer:
-    """Return the answer that a plan makes of what was released. Sees no data, and may be repeated at will."""
+    """Return the answer that a plan computes from its release. Reads no data, and may be repeated at will."""
     asked, summed = plan, partial(_summed, (released,), plan, receipt, confidence)
     plan = plan.at_limits(limits := plan.limits(released.sums))
     tail = 1 - confidence
     if not all(step.plain for step in plan.query.steps):
         leaf, table = _leaf(released, plan, 0)
         made = after_steps(plan.query.steps, table, _no_others)
-        series, told = _series([leaf], made, tail)
-        notes = (*legend_in(plan.notes(confidence), series), *outside_notes(series), *told)
+        series, unsure = _series([leaf], made, tail)
+        notes = (*legend_in(plan.notes(confidence), series), *outside_notes(series), *unsure)
         kept, numbers = (released,), SummedNumbers([leaf], made.origins, confidence, released)
         return Answer(series, confidence, asked, receipt, notes, None, tuple(limits.values()), kept, summed, numbers)
     # where intervals cover the loss as well, one half of what they may miss by is for it, and one for the noise
@@ -133,9 +133,9 @@ def read_answer(released: Released, plan: Plan, receipt: Receipt, *, confidence:
     bars = RowBars(plan, sums, base, chosen, tail / 2 if lost else tail, ends, lost=lost)
     meaning = meanings(plan.query)
     series = tuple(bars.series(name, values, meaning[name], kinds[name]) for name, values in rows.items())
-    found = (*outside_notes(series), *plan.released_notes(base))
-    notes = (*legend_in(plan.notes(confidence), series), *found)
-    shown = {one.name: one for one in series}
+    more = (*outside_notes(series), *plan.released_notes(base))
+    notes = (*legend_in(plan.notes(confidence), series), *more)
+    shown = {column.name: column for column in series}
     sampled = PopulationReader(plan, sums, chosen, meaning, shown, confidence)
     return Answer(series, confidence, asked, receipt, notes, None, tuple(limits.values()), (whole,), summed, sampled)
 
@@ -149,12 +149,12 @@ def _stepped(step: Step, rows: dict[str, Any], kinds: Mapping[str, Kind]) -> tup
 
 
 def _leaf(released: Released, plan: Plan, place: int) -> tuple[Leaf, ReleasedTable]:
-    """Return what was released for one plan: as numbers whose noise is known, and as rows for the steps that follow."""
+    """Return the release of one plan: as numbers whose noise is known, and as rows for the steps that follow."""
     own = as_asked(released, plan)
     sums = averaged_sums(sums_of(own, plan), plan)
     base: dict[str, Any] = {key.name: [cell[index] for cell in own.keys] for index, key in enumerate(plan.query.keys)}
     for reading in plan.readings:
-        value = value_of(reading, [sums[one] for one in reading.places])
+        value = value_of(reading, [sums[at] for at in reading.places])
         value = plan.without_rows(reading, value, sums)
         base[reading.name] = value.tolist() if hasattr(value, "tolist") else list(value)
 
@@ -193,7 +193,7 @@ _UNSURE = (
 def _series(leaves: Sequence[Leaf], table: ReleasedTable, tail: float) -> tuple[tuple[Series, ...], tuple[str, ...]]:
     """Return the columns of released rows that several were summed, joined or ordered for, each with its intervals."""
     intervals = Intervals(leaves, tail)
-    found: list[Series] = []
+    columns: list[Series] = []
     unsure: list[str] = []
     for name, values in table.columns.items():
         origins, kind = table.origins.get(name), table.kinds[name]
@@ -201,10 +201,10 @@ def _series(leaves: Sequence[Leaf], table: ReleasedTable, tail: float) -> tuple[
         if origins is not None and moments:
             origins = [_in_days(origin) for origin in origins]
         if origins is None or kind not in ("integer", "number", "date", "timestamp"):
-            found.append(Series(name, tuple(values)))
+            columns.append(Series(name, tuple(values)))
             continue
         if moments and all(origin is None or origin == UNKNOWN for origin in origins):
-            found.append(Series(name, tuple(values)))
+            columns.append(Series(name, tuple(values)))
             continue
         shown, values = values, [in_days_since(value) for value in values] if moments else values
         ends = [
@@ -217,8 +217,8 @@ def _series(leaves: Sequence[Leaf], table: ReleasedTable, tail: float) -> tuple[
         places = [place for place, origin in enumerate(known) if origin is not None]
         noisy = [origin for origin in known if origin is not None]
         bars = intervals.bars(noisy)
-        for column, several in zip(ends, (bars.low, bars.high, bars.error), strict=True):
-            for place, end in zip(places, several.tolist(), strict=True):
+        for column, numbers in zip(ends, (bars.low, bars.high, bars.error), strict=True):
+            for place, end in zip(places, numbers.tolist(), strict=True):
                 column[place] = end
         if any(math.isinf(end) for end in (*ends[0], *ends[1])):
             unsure.append(name)
@@ -227,10 +227,10 @@ def _series(leaves: Sequence[Leaf], table: ReleasedTable, tail: float) -> tuple[
         low, high, error = map(tuple, ends)
         if moments:
             made = as_moments(low, kind, up=False), as_moments(high, kind, up=True)
-            found.append(Series(name, tuple(shown), *made, error, *may))
+            columns.append(Series(name, tuple(shown), *made, error, *may))
         else:
-            found.append(Series(name, tuple(shown), low, high, error, *may))
-    return tuple(found), ((_UNSURE.format(", ".join(unsure)),) if unsure else ())
+            columns.append(Series(name, tuple(shown), low, high, error, *may))
+    return tuple(columns), ((_UNSURE.format(", ".join(unsure)),) if unsure else ())
 
 
 def _in_days(origin: Origin | None) -> Origin | None:
@@ -241,8 +241,10 @@ def _in_days(origin: Origin | None) -> Origin | None:
 
 
 def read_combined(released: Sequence[Released], combined: Combined, receipt: Receipt, *, confidence: float) -> Answer:
-    """Return the answer that a question over several releases makes of what each of them gave."""
-    made = [_leaf(one, plan, place) for place, (one, plan) in enumerate(zip(released, combined.plans, strict=True))]
+    """Return the answer that a question over several releases computes from them."""
+    made = [
+        _leaf(release, plan, place) for place, (release, plan) in enumerate(zip(released, combined.plans, strict=True))
+    ]
     places = {plan.query: place for place, plan in reversed(list(enumerate(combined.plans)))}
 
     def rows_of(query: Query) -> ReleasedTable:
@@ -251,9 +253,9 @@ def read_combined(released: Sequence[Released], combined: Combined, receipt: Rec
     leaves = [leaf for leaf, _ in made]
     table = after_steps(combined.query.steps, rows_of(combined.query), rows_of)
     series, unsure = _series(leaves, table, 1 - confidence)
-    told = dict.fromkeys(note for plan in combined.plans for note in plan.notes(confidence))
+    stated = dict.fromkeys(note for plan in combined.plans for note in plan.notes(confidence))
     chosen = selection_notes((combined.query, *combined.query.others))
-    notes = (*legend_in((*told, *chosen), series), *outside_notes(series), *unsure)
+    notes = (*legend_in((*stated, *chosen), series), *outside_notes(series), *unsure)
     summed = partial(_summed, tuple(released), combined, receipt, confidence)
     return Answer(series, confidence, combined, receipt, notes, released=tuple(released), summed=summed)
 
@@ -261,9 +263,9 @@ def read_combined(released: Sequence[Released], combined: Combined, receipt: Rec
 def read_public(rows: Sequence[Sequence[tuple[Any, ...]]], plan: PublicPlan, receipt: Receipt) -> Answer:
     """Return the answer that a question about public tables only makes of their rows, which have no noise."""
     tables: dict[Query, ReleasedTable] = {}
-    for query, (_, kinds), several in zip(listings(plan.query), plan.schemas, rows, strict=True):
+    for query, (_, kinds), listed in zip(listings(plan.query), plan.schemas, rows, strict=True):
         columns = (
-            dict(zip(kinds, map(list, zip(*several, strict=True)), strict=True)) if several else {n: [] for n in kinds}
+            dict(zip(kinds, map(list, zip(*listed, strict=True)), strict=True)) if listed else {n: [] for n in kinds}
         )
         tables[replace(query, steps=())] = ReleasedTable(columns, kinds)
 
@@ -279,8 +281,8 @@ def read_strategy(released: Released, plan: FromStrategy, receipt: Receipt, *, c
     """Return the answer that a question makes of cells that were reconstructed from a strategy's measurements."""
     leaf, table = read_cells(released, plan)
     made = after_steps(plan.query.steps, table, _no_others)
-    series, told = _series([leaf], made, 1 - confidence)
-    notes = (*legend_in(noted(plan, confidence), series), *outside_notes(series), *told)
+    series, unsure = _series([leaf], made, 1 - confidence)
+    notes = (*legend_in(noted(plan, confidence), series), *outside_notes(series), *unsure)
     summed = partial(_summed, (released,), plan, receipt, confidence)
     numbers = SummedNumbers([leaf], made.origins, confidence, released)
     return Answer(series, confidence, plan, receipt, notes, released=(released,), summed=summed, sampled=numbers)
@@ -307,7 +309,7 @@ def _summed(
 
 def legend_in(notes: Sequence[str], series: Sequence[Series]) -> tuple[str, ...]:
     """Return notes with what the marks of the columns mean, next to what their intervals cover."""
-    means = legend({one.mark for one in series if one.may_be_low or one.may_be_high})
+    means = legend({column.mark for column in series if column.may_be_low or column.may_be_high})
     return (*notes[:1], *([means] if means else []), *notes[1:])
 
 
@@ -341,15 +343,15 @@ def as_asked(released: Released, plan: Plan) -> Released:
     def rank(row: int) -> list[Any]:
         values = [released.keys[row][place] for place in places]
         return [
-            known.get(one, (one is not None and one == other, one is None, 0 if one is None else one))
-            for one, known, other in zip(values, ranks, others, strict=True)
+            known.get(value, (value is not None and value == other, value is None, 0 if value is None else value))
+            for value, known, other in zip(values, ranks, others, strict=True)
         ]
 
     rows = sorted(range(len(released.keys)), key=rank)
     cells = tuple(tuple(released.keys[row][place] for place in places) for row in rows)
     sums = (
-        columns if one.sizes else tuple(tuple(noisy[row] for row in rows) for noisy in columns)
-        for one, columns in zip(plan.passes, released.sums, strict=True)
+        columns if pass_.sizes else tuple(tuple(noisy[row] for row in rows) for noisy in columns)
+        for pass_, columns in zip(plan.passes, released.sums, strict=True)
     )
     return replace(released, keys=cells, sums=tuple(sums))
 
@@ -358,23 +360,23 @@ def sums_of(released: Released, plan: Plan) -> dict[Place, Floats]:
     """Return every sum that a plan reads, in grid units, one number for each group."""
     import numpy as np
 
-    found: dict[Place, Floats] = {
+    sums: dict[Place, Floats] = {
         (index, column): values
-        for index, one in enumerate(plan.passes)
-        for column, values in enumerate(one.measure.read(released.sums[index], one.scan))
+        for index, pass_ in enumerate(plan.passes)
+        for column, values in enumerate(pass_.measure.read(released.sums[index], pass_.scan))
     }
     for reading in plan.readings:
         for place in reading.places:
             if isinstance(place, Known):
-                found[place] = np.full(len(released.keys), float(place.value))
-            elif place not in found:  # beyond as many as there are values to choose from, there are none
-                found[place] = np.full(len(released.keys), None, dtype=object)
-    return found
+                sums[place] = np.full(len(released.keys), float(place.value))
+            elif place not in sums:  # beyond as many as there are values to choose from, there are none
+                sums[place] = np.full(len(released.keys), None, dtype=object)
+    return sums
 
 
 # From the released sums of several levels to one answer: levels are made to agree, then read, row after row.
 #
-# Sees released numbers and public facts only, and may be repeated at will.
+# Uses released numbers and public facts only, and may be repeated at will.
 
 
 _EXACT = 1e-12
@@ -392,15 +394,15 @@ _APART = (
 
 
 def read_levels(released: Sequence[Released], levels: Levels, receipt: Receipt, *, confidence: float) -> Answer:
-    """Return the answer that a plan of several levels makes of what was released for each."""
-    asked = [as_asked(one, plan) for one, plan in zip(released, levels.plans, strict=True)]
-    sums = [sums_of(one, plan) for one, plan in zip(asked, levels.plans, strict=True)]
+    """Return the answer that a plan of several levels computes from their releases."""
+    asked = [as_asked(release, plan) for release, plan in zip(released, levels.plans, strict=True)]
+    sums = [sums_of(release, plan) for release, plan in zip(asked, levels.plans, strict=True)]
     laws = agreed(levels, sums)
     tables = [_columns(levels, place, asked[place], sums[place], laws[place]) for place in range(len(asked))]
     base = {name: [value for table in tables for value in table[name]] for name in tables[0]}
     ends = [0]
-    for one in asked:
-        ends.append(ends[-1] + len(one.keys))
+    for release in asked:
+        ends.append(ends[-1] + len(release.keys))
     kinds = level_kinds(levels)
     if not all(step.plain for step in levels.query.steps):
         return _over_levels(released, levels, receipt, confidence, (asked, sums, laws, tables, ends, base))
@@ -427,8 +429,8 @@ def read_levels(released: Sequence[Released], levels: Levels, receipt: Receipt, 
 
 
 def _level_notes(levels: Levels, series: Sequence[Series], confidence: float) -> tuple[str, ...]:
-    told = dict.fromkeys(note for plan in levels.plans for note in plan.notes(confidence))
-    notes = [*legend_in(tuple(told), series), *outside_notes(series)]
+    stated = dict.fromkeys(note for plan in levels.plans for note in plan.notes(confidence))
+    notes = [*legend_in(tuple(stated), series), *outside_notes(series)]
     if levels.reconciled:
         notes.append(_AGREE)
         if any("scaled down" in note for note in notes):
@@ -443,7 +445,7 @@ def _over_levels(
 ) -> Answer:
     """Return the answer where rows of several levels are summed, ordered or joined.
 
-    What was reconciled has noise in common, so that sums over rows are taken at the ends of each row's interval.
+    Reconciled numbers have noise in common, so that sums over rows are taken at the ends of each row's interval.
     """
     asked, sums, laws, tables, ends, base = made
     kinds = level_kinds(levels)
@@ -468,8 +470,8 @@ def _over_levels(
     leaf = Leaf(first, {}, listed, Both, [], independent=False)
     table = ReleasedTable(listed, kinds, _origins(first, listed, 0), found=levels.discovers)
     tail = 1 - confidence
-    series, told = _series([leaf], after_steps(levels.query.steps, table, _no_others), tail)
-    notes = (*_level_notes(levels, series, confidence), *told)
+    series, unsure = _series([leaf], after_steps(levels.query.steps, table, _no_others), tail)
+    notes = (*_level_notes(levels, series, confidence), *unsure)
     return Answer(series, confidence, levels, receipt, notes, released=tuple(released))
 
 
@@ -484,17 +486,17 @@ def agreed(levels: Levels, sums: Sequence[dict[Place, Floats]]) -> list[dict[Pla
     laws: list[dict[Place, Law]] = [{} for _ in levels.plans]
     where = {level: shared_sums(levels.plans[level]) for level in levels.reconciled}
     for total in where[levels.reconciled[0]] if where else ():
-        places = {level: found[total] for level, found in where.items()}
+        places = {level: shared[total] for level, shared in where.items()}
         noisy = {level: place for level, place in places.items() if not isinstance(place, Known)}
         own = {level: _variance(levels.plans[level], place) for level, place in noisy.items()}
         variances = {levels.axes(level): own.get(level, min(own.values()) * _EXACT) for level in places}
         tables = {levels.axes(level): _table(levels, level, sums[level][place]) for level, place in places.items()}
         sizes = {axis: size for axes, table in tables.items() for axis, size in zip(axes, np.shape(table), strict=True)}
-        found, noise = reconcile(tables, variances), noise_of(sizes, variances)
+        reconciled, noise = reconcile(tables, variances), noise_of(sizes, variances)
         released = {levels.axes(level): levels.plans[level].law(place) for level, place in noisy.items()}
         for level, place in noisy.items():
             axes = levels.axes(level)
-            sums[level][place] = np.round(found[axes].ravel(), _DIGITS)  # 1 is not 0.9999999999999998
+            sums[level][place] = np.round(reconciled[axes].ravel(), _DIGITS)  # 1 is not 0.9999999999999998
             laws[level][place] = _law(noise[axes], released)
     return laws
 
@@ -520,14 +522,14 @@ def _table(levels: Levels, level: int, values: Floats) -> Floats:
 
 
 def level_kinds(levels: Levels) -> dict[str, Kind]:
-    """Return what each column holds: what was reconciled is not whole."""
-    found: dict[str, Kind] = {}
+    """Return the kind of each column: reconciled numbers are not whole."""
+    kinds: dict[str, Kind] = {}
     for plan in levels.plans:
-        found |= plan.kinds
+        kinds |= plan.kinds
     for reading in levels.plans[0].readings:
         if levels.reconciled and additive(reading, levels.plans[0]):
-            found[reading.name] = "number"
-    return found | {one.name: "integer" for one in levels.query.groupings}
+            kinds[reading.name] = "number"
+    return kinds | {grouping.name: "integer" for grouping in levels.query.groupings}
 
 
 def _columns(
@@ -539,14 +541,12 @@ def _columns(
     made: dict[str, Any] = {}
     for place, key in enumerate(levels.query.keys):
         made[key.name] = [cell[axes.index(place)] if place in axes else None for cell in released.keys]
-    for one in levels.query.groupings:
-        bits = sum((place not in axes) << shift for shift, place in enumerate(reversed(one.keys)))
-        made[one.name] = [bits] * size
+    for grouping in levels.query.groupings:
+        bits = sum((place not in axes) << shift for shift, place in enumerate(reversed(grouping.keys)))
+        made[grouping.name] = [bits] * size
     for reading in plan.readings:
         parts = [sums[place] for place in reading.places]
-        value = (
-            reading.aggregate.read(*parts) if any(one in laws for one in reading.places) else value_of(reading, parts)
-        )
+        value = reading.aggregate.read(*parts) if any(at in laws for at in reading.places) else value_of(reading, parts)
         value = plan.without_rows(reading, value, sums)
         made[reading.name] = value.astype(float) if levels.reconciled and additive(reading, plan) else value
     return made
@@ -609,10 +609,10 @@ class RowBars:
         if kind in ("date", "timestamp") and not any(
             reading.aggregate.chosen for reading in self.plan.readings if reading.name in mentions(meaning)
         ):
-            days = tuple([in_days_since(one) for one in plain])
-            found = self._numbers(name, days, in_days(meaning))
-            low, high = (as_moments(ends, kind, up=up) for ends, up in ((found.low, False), (found.high, True)))
-            return replace(found, values=plain, low=low, high=high)
+            days = tuple([in_days_since(moment) for moment in plain])
+            numbers = self._numbers(name, days, in_days(meaning))
+            low, high = (as_moments(ends, kind, up=up) for ends, up in ((numbers.low, False), (numbers.high, True)))
+            return replace(numbers, values=plain, low=low, high=high)
         return self._numbers(name, plain, meaning)
 
     def _numbers(self, name: str, plain: tuple[Any, ...], meaning: Expression) -> Series:
@@ -629,13 +629,13 @@ class RowBars:
             ends = self._with_lost(used[0])
             low, high = (float(line.factor) * end + float(line.offset) for end in (ends.low, ends.high))
             low, high = (low, high) if line.factor >= 0 else (high, low)
-            found = Bars(low, high, abs(float(line.factor)) * ends.error)
+            bars = Bars(low, high, abs(float(line.factor)) * ends.error)
         else:
-            found = self._derived(meaning, used)
-        return Series(name, plain, _floats(found.low), _floats(found.high), _floats(found.error), *sides)
+            bars = self._derived(meaning, used)
+        return Series(name, plain, _floats(bars.low), _floats(bars.high), _floats(bars.error), *sides)
 
     def _with_lost(self, reading: Reading) -> Bars:
-        """Return the interval of an aggregate, widened by what bounding may have taken away of it.
+        """Return the interval of an aggregate, widened by what bounding may have removed.
 
         Guarantee: of a sum of numbers in [a, b], a row that is lost takes away between min(a, 0) and max(b, 0), and a
         group loses no more rows than all of them together. A mean over N rows of which L are lost differs from the
@@ -649,14 +649,14 @@ class RowBars:
             return self._of_reading(reading, self.tail)
         lost, (low, high), factor = self.lost[place[0]], reading.aggregate.ends, reading.aggregate.linear
         if factor is not None:
-            found = self._of_reading(reading, self.tail)
+            bars = self._of_reading(reading, self.tail)
             least, most = self.plan.passes[place[0]].scan.sums[place[1]].ends
             down, up = float(factor) * lost * min(least, 0), float(factor) * lost * max(most, 0)
-            return Bars(np.clip(found.low + down, low, high), np.clip(found.high + up, low, high), found.error)
-        found, count = self._of_reading(reading, self.tail / 2), reading.places[-1]
+            return Bars(np.clip(bars.low + down, low, high), np.clip(bars.high + up, low, high), bars.error)
+        bars, count = self._of_reading(reading, self.tail / 2), reading.places[-1]
         left = np.maximum(self.sums[count][self.chosen] - self.plan.noise_within(count, 1 - self.tail / 2), 0.0)
         most_off = (high - low) * (lost / np.maximum(left + lost, 1e-300) if lost else np.zeros_like(left))
-        return Bars(np.clip(found.low - most_off, low, high), np.clip(found.high + most_off, low, high), found.error)
+        return Bars(np.clip(bars.low - most_off, low, high), np.clip(bars.high + most_off, low, high), bars.error)
 
     def _of_reading(self, reading: Reading, tail: float) -> Bars:
         import numpy as np
@@ -684,7 +684,7 @@ class RowBars:
 
         null = np.array([self.base[reading.name][row] is None for row in self.chosen], dtype=np.bool_)
         value = np.where(null, np.nan, parts[0])
-        low, high = (one[self.chosen] for one in self.intervals[reading.name])
+        low, high = (end[self.chosen] for end in self.intervals[reading.name])
         bottom, top = ranked.ends
         low, high = np.maximum(bottom, np.minimum(low, value)), np.minimum(top, np.maximum(high, value))
         return Bars(low, high, np.full_like(value, np.nan))
@@ -693,7 +693,7 @@ class RowBars:
         return self.laws[place] if place in self.laws else self.plan.law(place)
 
     def _read(self, reading: Reading, parts: Sequence[Floats]) -> Any:
-        """Return what an aggregate reads, as it is shown: what was reconciled is not rounded."""
+        """Return what an aggregate reads, as it is shown: reconciled numbers are not rounded."""
         agreed = any(place in self.laws for place in reading.places)
         return reading.aggregate.read(*parts) if agreed else value_of(reading, parts)
 
@@ -714,7 +714,7 @@ class RowBars:
     def _derived(self, meaning: Expression, used: list[Reading]) -> Bars:
         """Return bars for a derived column: the widest over the ends of the quantiles in it, each at one of its own.
 
-        They hold what is derived where it rises or falls with each of the quantiles.
+        They cover the derived number where it rises or falls with each of the quantiles.
         """
         import numpy as np
 
@@ -723,13 +723,13 @@ class RowBars:
             unknown = np.full(len(self.chosen), np.inf)
             return Bars(-unknown, unknown, np.full_like(unknown, np.nan))
         others = [reading for reading in used if reading.name not in ranked]
-        found = [
+        corners = [
             self._simulated(meaning, others, dict(zip(ranked, corner, strict=True)))
             for corner in product(*((bars.low, bars.high) for bars in ranked.values()))
         ]
-        low = np.fmin.reduce([bars.low for bars in found])
-        high = np.fmax.reduce([bars.high for bars in found])
-        return Bars(low, high, found[0].error if not ranked else np.full_like(low, np.nan))
+        low = np.fmin.reduce([bars.low for bars in corners])
+        high = np.fmax.reduce([bars.high for bars in corners])
+        return Bars(low, high, corners[0].error if not ranked else np.full_like(low, np.nan))
 
     def _simulated(self, meaning: Expression, used: list[Reading], fixed: Mapping[str, Floats]) -> Bars:
         """Return bars for a derived column, by reading and deriving it again under fresh noise of the known law.
@@ -743,7 +743,7 @@ class RowBars:
         chosen = np.array(self.chosen)
         laws = [self._law(place) for place in places]
         half = noise_points(laws, points_for(len(chosen), self.tail) // 2)
-        drawn = [np.concatenate((one, -one, np.zeros(1))) for one in half] or [np.zeros(1)]
+        drawn = [np.concatenate((sample, -sample, np.zeros(1))) for sample in half] or [np.zeros(1)]
         points = drawn[0].size
         noise: dict[Place, Floats] = {place: np.zeros(points) for reading in used for place in reading.places}
         noise.update(zip(places, drawn, strict=False))
@@ -765,19 +765,19 @@ def in_days_since(moment: Any) -> float | None:
 
 
 def as_moments(days: Sequence[float] | None, kind: Kind, *, up: bool) -> tuple[Any, ...] | None:
-    """Return ends of intervals as dates or timestamps, rounded outwards and held to the calendar; None for NaN."""
+    """Return ends of intervals as dates or timestamps, rounded outwards and clamped to the calendar; None for NaN."""
     if days is None:
         return None
     size = 1 if kind == "date" else MICROSECONDS
-    found: list[Any] = []
-    for one in days:
-        if one != one:
-            found.append(None)
+    moments: list[Any] = []
+    for day in days:
+        if day != day:
+            moments.append(None)
             continue
-        held = min(max(one, FIRST_DAY), LAST_DAY)
+        held = min(max(day, FIRST_DAY), LAST_DAY)
         whole = Fraction(math.ceil(held * size) if up else math.floor(held * size), size)
-        found.append(date_at(whole) if kind == "date" else timestamp_at(whole))
-    return tuple(found)
+        moments.append(date_at(whole) if kind == "date" else timestamp_at(whole))
+    return tuple(moments)
 
 
 def _floats(ends: Floats) -> tuple[float, ...]:

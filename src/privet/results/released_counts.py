@@ -1,6 +1,6 @@
 """Counts that one release answers again and again: released numbers, public facts and a digest, and nothing else.
 
-No session, no engine and no plan is held: what is asked here costs nothing, and does not change with the tables.
+It keeps no session, engine or plan: answers cost nothing, and do not change with the tables.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class CountTable(CrossTab):
 class ReleasedCounts:
     """What a strategy released over the cells of some columns, and how it is read. Every answer from it is free.
 
-    It holds released numbers, what is public about them, and the digest and the version that they are of.
+    It has released numbers, public facts about them, and their digest and version.
     """
 
     table: str
@@ -75,7 +75,7 @@ class ReleasedCounts:
     version: str
     """The version of the tables that were read, as declared; "" where there is none."""
     price: Mapping[str, float]
-    """What the release cost by itself."""
+    """The cost of the release alone."""
     nonnegative: bool = False
     whole: bool = False
     total: int | None = None
@@ -85,11 +85,11 @@ class ReleasedCounts:
     notes: tuple[str, ...] = ()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is kept in a file: what was released and what is public, and nothing that follows from it."""
-        held = {one.name: getattr(self, one.name) for one in fields(self)}
+        """Return the contents of a file: the release and public facts, and nothing that follows from them."""
+        held = {field.name: getattr(self, field.name) for field in fields(self)}
         measure, strategy = bare(self.measure), bare(self.measure.strategy)
         if bases := getattr(strategy, "bases", ()):
-            set_fields(strategy, bases=tuple(None if one is None else bare(one) for one in bases))
+            set_fields(strategy, bases=tuple(None if basis is None else bare(basis) for basis in bases))
         set_fields(measure, strategy=strategy)
         return {**held, "measure": measure}
 
@@ -106,14 +106,14 @@ class ReleasedCounts:
         """Return the answers to a workload over the strategy's cells, as whole numbers where these are asked for."""
         from privet.strategy.reconstruction import Answers
 
-        found = self._reconstruction.answers(workload, confidence=confidence)
+        answers = self._reconstruction.answers(workload, confidence=confidence)
         if not self.whole or not self.measure.shift:
-            return found
+            return answers
         import numpy as np
 
-        low, high = np.floor(found.low + 1e-9), np.ceil(found.high - 1e-9)
-        values = np.clip(np.rint(found.values), low, high)
-        return Answers(values, low, high, found.plain, found.deviations, found.confidence)
+        low, high = np.floor(answers.low + 1e-9), np.ceil(answers.high - 1e-9)
+        values = np.clip(np.rint(answers.values), low, high)
+        return Answers(values, low, high, answers.plain, answers.deviations, answers.confidence)
 
     def _whole_difference(self, value: float, low: float, high: float) -> tuple[float, float, float]:
         """Return the difference of two counts and its interval as whole numbers.
@@ -125,16 +125,16 @@ class ReleasedCounts:
         first, last = map(float, outer if self.measure.shift or inner[0] > inner[1] else inner)
         return min(max(float(round(value)), first), last), first, last
 
-    def _series(self, name: str, found: Answers, order: Any = None) -> Series:
+    def _series(self, name: str, answers: Answers, order: Any = None) -> Series:
         """Return answers as a column, in another order where one is given."""
 
         def column(array: Any) -> tuple[Any, ...]:
             plain = array if order is None else array[order]
             return tuple(map(int, plain)) if self.whole else tuple(map(float, plain))
 
-        errors = found.deviations if order is None else found.deviations[order]
-        ends = column(found.low), column(found.high)
-        return Series(name, column(found.values), *ends, tuple(map(float, errors)), may_be_low=self.may_be_low)
+        errors = answers.deviations if order is None else answers.deviations[order]
+        ends = column(answers.low), column(answers.high)
+        return Series(name, column(answers.values), *ends, tuple(map(float, errors)), may_be_low=self.may_be_low)
 
     def _notes(self, level: float) -> tuple[str, ...]:
         covered = f"Each interval covers the added noise with probability {level:.3g} (pointwise, not simultaneously)."
@@ -183,8 +183,8 @@ class Marginals(ReleasedCounts):
         """Return the counts by some columns, one row for each combination of their declared values; of none, all rows.
 
         Args:
-            columns: some of the columns that were measured together.
-            confidence: the confidence level of each interval by itself.
+            columns: some of the columns that were measured together. confidence: the pointwise confidence level of the
+            intervals.
 
         Raises:
             RequestError: if these columns were not measured together.
@@ -202,9 +202,9 @@ class Marginals(ReleasedCounts):
             raise BadParameter("columns", ", ".join(columns), "different columns")
         axes = [self.axes[place] for place in places]
         try:
-            found = self._answers(marginals(self.measure.strategy.shape, [sorted(axes)]), confidence)
+            answers = self._answers(marginals(self.measure.strategy.shape, [sorted(axes)]), confidence)
         except NotMeasured:
-            measured = "; ".join(", ".join(one) for one in self.asked)
+            measured = "; ".join(", ".join(names) for names in self.asked)
             raise_alone(
                 RequestError(
                     f"{', '.join(columns)} were not measured together; these were, and any part of them: {measured}"
@@ -215,7 +215,7 @@ class Marginals(ReleasedCounts):
             Series(name, column) for name, column in zip(columns, zip(*product(*values), strict=True), strict=True)
         )
         return CountTable(
-            (*keys, self._series(self._count_name(columns), found, self._order(axes))), level, self._notes(level)
+            (*keys, self._series(self._count_name(columns), answers, self._order(axes))), level, self._notes(level)
         )
 
     def count(self, rows: Mapping[str, Place], *, confidence: Number = 0.95) -> Estimate:
@@ -246,7 +246,7 @@ class Marginals(ReleasedCounts):
         level = float(open_probability(confidence, "confidence"))
         spans = self._places_of(rows, "rows")
         try:
-            found = self._answers(workload_of_spans(self.measure.strategy.shape, spans), level)
+            answers = self._answers(workload_of_spans(self.measure.strategy.shape, spans), level)
         except NotMeasured:
             measured = "; ".join(", ".join(columns) for columns in self.asked)
             raise_alone(
@@ -254,7 +254,7 @@ class Marginals(ReleasedCounts):
                     f"{', '.join(rows)} were not measured together; these were, and any part of them: {measured}"
                 )
             )
-        return self._estimate_of(found, float(found.values[0]), level)
+        return self._estimate_of(answers, float(answers.values[0]), level)
 
     def difference(
         self, one: Mapping[str, Place], other: Mapping[str, Place], *, confidence: Number = 0.95
@@ -283,7 +283,7 @@ class Marginals(ReleasedCounts):
         level = float(open_probability(confidence, "confidence"))
         places = [self._places_of(given, name) for given, name in ((one, "one"), (other, "other"))]
         try:
-            found = difference_of_counts(self._reconstruction, places[0], places[1], level)
+            answers = difference_of_counts(self._reconstruction, places[0], places[1], level)
         except NotMeasured:
             measured = "; ".join(", ".join(columns) for columns in self.asked)
             raise_alone(
@@ -292,22 +292,22 @@ class Marginals(ReleasedCounts):
                     f"them: {measured}"
                 )
             )
-        low, high = float(found.low[0]), float(found.high[0])
-        value = min(max(float(found.plain[0]), low), high)
+        low, high = float(answers.low[0]), float(answers.high[0])
+        value = min(max(float(answers.plain[0]), low), high)
         if self.whole:
             value, low, high = self._whole_difference(value, low, high)
-        return self._estimate_of(found, value, level, ends=(low, high))
+        return self._estimate_of(answers, value, level, ends=(low, high))
 
     def _estimate_of(
-        self, found: Answers, value: float, level: float, ends: tuple[float, float] | None = None
+        self, answers: Answers, value: float, level: float, ends: tuple[float, float] | None = None
     ) -> Estimate:
-        low, high = (float(found.low[0]), float(found.high[0])) if ends is None else ends
+        low, high = (float(answers.low[0]), float(answers.high[0])) if ends is None else ends
         return Estimate(
             value=value,
             low=low,
             high=high,
             confidence=level,
-            standard_error=float(found.deviations[0]),
+            standard_error=float(answers.deviations[0]),
             covers="the noise, not what bounding removes" if self.may_be_low else "the noise",
         )
 
@@ -316,11 +316,11 @@ class Marginals(ReleasedCounts):
         if not isinstance(given, Mapping):
             example = f"{{{self.names[0]!r}: {self.values[0][0]!r}}}"
             raise BadParameter(parameter, type(given).__name__, f"a value for each of some columns, such as {example}")
-        found = {}
+        spans = {}
         for name, value in given.items():
             place = self._place(name)
             if isinstance(value, (tuple, list)):
-                found[self.axes[place]] = self._span(name, self.values[place], value, parameter)
+                spans[self.axes[place]] = self._span(name, self.values[place], value, parameter)
                 continue
             plain = _plain(value)
             number = None if plain is None or isinstance(plain, bool) else read_rational(plain)
@@ -332,8 +332,8 @@ class Marginals(ReleasedCounts):
             ]
             if not known:
                 raise BadParameter(parameter, value, f"a declared value of {name}: {_some(self.values[place])}")
-            found[self.axes[place]] = known[0], known[0]
-        return found
+            spans[self.axes[place]] = known[0], known[0]
+        return spans
 
     def _span(self, name: str, values: Sequence[Key], ends: Sequence[Any], parameter: str) -> tuple[int, int]:
         """Return the first and the last place of the values in a range."""
@@ -385,18 +385,18 @@ class Marginals(ReleasedCounts):
         """
         if columns:
             return self.counts(*columns, confidence=confidence).to_dict()
-        tables = [self.counts(*one, confidence=confidence).to_dict() for one in self.asked]
+        tables = [self.counts(*asked, confidence=confidence).to_dict() for asked in self.asked]
         count = self._count_name(self.names)
-        found: dict[str, list[Any]] = {name: [] for name in self.names}
-        for one, table in zip(self.asked, tables, strict=True):
-            own = self._count_name(one)
+        listed: dict[str, list[Any]] = {name: [] for name in self.names}
+        for names, table in zip(self.asked, tables, strict=True):
+            own = self._count_name(names)
             size = len(table[own])
             for name in self.names:
-                found[name] += table[name] if name in one else [ALL] * size
+                listed[name] += table[name] if name in names else [ALL] * size
             for name, column in table.items():
-                if name not in one:
-                    found.setdefault(count + name.removeprefix(own), []).extend(column)
-        return found
+                if name not in names:
+                    listed.setdefault(count + name.removeprefix(own), []).extend(column)
+        return listed
 
     def to_pandas(self, *columns: str, confidence: Number = 0.95) -> Any:
         """Return the counts by these columns, or all tables that were asked for, as a pandas frame (needs pandas)."""
@@ -416,7 +416,7 @@ class Marginals(ReleasedCounts):
         return self.counts(*chosen).plot(path, theme=theme)
 
     def _words(self) -> list[str]:
-        tables = "; ".join(", ".join(one) or "all rows" for one in self.asked)
+        tables = "; ".join(", ".join(columns) or "all rows" for columns in self.asked)
         use = f"Use .counts('{self.names[0]}'), .to_pandas(), .plot()."
         return [self._facts(), f"Counts by any part of: {tables}. {use}"]
 
@@ -445,7 +445,7 @@ def rising(values: Sequence[Key]) -> bool:
     if not values or not (kinds <= numbers or (kinds <= dates and len(kinds) == 1)):
         return False
     pairs: Any = pairwise(values)
-    return all(one < other for one, other in pairs)
+    return all(left < other for left, other in pairs)
 
 
 def _is_number(value: object) -> bool:
@@ -467,8 +467,8 @@ _SHOWN = 4
 
 def _some(values: Sequence[Key]) -> str:
     """Return a few values, and the last of more."""
-    told = ["NULL" if value is None else quote(value) if isinstance(value, str) else str(value) for value in values]
-    return ", ".join(told if len(told) <= _SHOWN + 1 else [*told[:_SHOWN], "...", told[-1]])
+    shown = ["NULL" if value is None else quote(value) if isinstance(value, str) else str(value) for value in values]
+    return ", ".join(shown if len(shown) <= _SHOWN + 1 else [*shown[:_SHOWN], "...", shown[-1]])
 
 
 def _end(end: object, like: Key, parameter: str, allowed: str) -> Any:
@@ -490,5 +490,5 @@ ALL = "(all)"
 def bare(value: Any) -> Any:
     """Return a copy of a value that has its fields, and nothing that was computed from them."""
     copied = object.__new__(type(value))
-    set_fields(copied, **{one.name: getattr(value, one.name) for one in fields(value)})
+    set_fields(copied, **{field.name: getattr(value, field.name) for field in fields(value)})
     return copied

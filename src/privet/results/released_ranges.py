@@ -67,7 +67,7 @@ class Ranges(ReleasedCounts):
     def count(self, low: End | None = None, high: End | None = None, *, confidence: Number = 0.95) -> Estimate:
         """Return how many rows have a value from `low` to `high`, both included; of numbers, below `high`.
 
-        Where an end lies inside a bin, the interval holds the count whatever the values in that bin are.
+        Where an end lies inside a bin, the interval contains the count, whatever the values in that bin are.
 
         Args:
             low: the least value; the least that is declared if left out.
@@ -130,11 +130,11 @@ class Ranges(ReleasedCounts):
         spans = [self._both(pair, name) for pair, name in ((one, "one"), (other, "other"))]
         (inner, outer), (inside, outside) = spans
         # where ends lie inside bins, the least that the difference may be, and the most
-        found = [
+        answers = [
             self._answers_to(self._mark(first) - self._mark(second), level)
             for first, second in ((inner, outside), (outer, inside))
         ]
-        least, most = found
+        least, most = answers
         # noise in the bins at the ends can turn the two around
         low, high = sorted((float(least.low[0]), float(most.high[0])))
         value = min(max((float(least.values[0]) + float(most.values[0])) / 2, low), high)
@@ -158,10 +158,10 @@ class Ranges(ReleasedCounts):
     def _mark(self, span: tuple[int, int] | None) -> Floats:
         import numpy as np
 
-        found = np.zeros(self.cells)
+        weights = np.zeros(self.cells)
         if span is not None:
-            found[span[0] : span[1] + 1] = 1.0
-        return found
+            weights[span[0] : span[1] + 1] = 1.0
+        return weights
 
     def _answers_to(self, row: Floats, level: float) -> Answers:
         """Return the answer to one linear combination of cells; 0 where it has none of them."""
@@ -213,12 +213,12 @@ class Ranges(ReleasedCounts):
         from privet.strategy.laplace_sums import half_widths
 
         n = self.cells
-        found = self._reconstruction
-        sums = prefixes(n).answers(found.cells)
-        below = prefixes(n).variances(found.covariance)
+        reconstruction = self._reconstruction
+        sums = prefixes(n).answers(reconstruction.cells)
+        below = prefixes(n).variances(reconstruction.covariance)
         above = np.zeros(n)
         if n > 1:
-            above[:-1] = ranges(n, [(place, n - 1) for place in range(1, n)]).variances(found.covariance)
+            above[:-1] = ranges(n, [(place, n - 1) for place in range(1, n)]).variances(reconstruction.covariance)
         together = (below + below[-1] - above) / 2
         spread = np.sqrt(np.maximum(below + share**2 * below[-1] - 2 * share * together, 0.0))
         wide = half_widths(level, self.measure.strategy.measure)
@@ -240,8 +240,8 @@ class Ranges(ReleasedCounts):
         """Return the counts of consecutive bins of about equally many cells each.
 
         Args:
-            bins: how many bins, at most; a bin for every cell if left out.
-            confidence: the confidence level of each interval by itself.
+            bins: how many bins, at most; a bin for every cell if left out. confidence: the pointwise confidence level
+            of the intervals.
 
         Example:
             >>> len(session.ranges("visits", "age", epsilon=1).histogram(10))
@@ -251,7 +251,7 @@ class Ranges(ReleasedCounts):
         many = self.cells if bins is None else min(whole(bins, "bins", least=1, most=10**6), self.cells)
         wide = -(-self.cells // many)
         spans = [(first, min(first + wide, self.cells) - 1) for first in range(0, self.cells, wide)]
-        found = self._ranges(spans, level)
+        answers = self._ranges(spans, level)
         single = wide == 1 and self.starts == self.ends
         keys = [Series(self.column, tuple(self.starts[first] for first, _ in spans))]
         if not single:
@@ -261,14 +261,14 @@ class Ranges(ReleasedCounts):
                 Series(highs, tuple(self.ends[last] for _, last in spans)),
             ]
         taken = [key.name for key in keys]
-        return CountTable((*keys, self._series(self._count_name(taken), found)), level, self._notes(level))
+        return CountTable((*keys, self._series(self._count_name(taken), answers)), level, self._notes(level))
 
     def cumulative(self, *, confidence: Number = 0.95) -> CountTable:
         """Return for every cell how many rows lie up to its end."""
         level = float(open_probability(confidence, "confidence"))
-        found = self._ranges([(0, last) for last in range(self.cells)], level)
+        answers = self._ranges([(0, last) for last in range(self.cells)], level)
         key = Series(self.column, self.ends)
-        return CountTable((key, self._series(self._count_name([key.name]), found)), level, self._notes(level))
+        return CountTable((key, self._series(self._count_name([key.name]), answers)), level, self._notes(level))
 
     def to_dict(self, *, confidence: Number = 0.95) -> dict[str, list[Any]]:
         """Return the count of every cell as lists."""
@@ -322,7 +322,7 @@ class Ranges(ReleasedCounts):
 
     def _cells_of(self, low: Any, high: Any, *, inside: bool) -> tuple[int, int] | None:
         """Return the first and the last cell that lie in a range, or that share a value with it; None if none does."""
-        found = []
+        cells = []
         for place, (start, end) in enumerate(zip(self.starts, self.ends, strict=True)):
             if inside:
                 holds = (low is None or start >= low) and (high is None or end <= high)
@@ -331,8 +331,8 @@ class Ranges(ReleasedCounts):
             else:
                 holds = (low is None or end >= low) and (high is None or start <= high)
             if holds:
-                found.append(place)
-        return (found[0], found[-1]) if found else None
+                cells.append(place)
+        return (cells[0], cells[-1]) if cells else None
 
     def _end(self, end: object, parameter: str) -> Any:
         """Return an end of a range as values of the column are: an exact number, or a date."""

@@ -1,7 +1,7 @@
 """Released rows on their way through the steps that follow a release, each cell with where its noise comes from.
 
 Window functions and aggregates over them are computed in plain Python; what these take and return is checked in
-`privet.query.released`. Sees released and public rows only. Sizes are capped, so that no question exhausts a machine.
+`privet.query.released`. Uses released and public rows only. Sizes are capped, so that no question exhausts a machine.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ def run(step: Step, rows: dict[str, Any], kinds: Mapping[str, Kind]) -> tuple[di
     outputs = (*step.outputs, Output(ROW, ColumnRef(ROW)))
     if not step.distinct:
         return run_step(replace(step, outputs=outputs), rows, kinds)
-    found, made = run_step(replace(step, outputs=outputs, distinct=False, limit=None, offset=0), rows, kinds)
+    columns, made = run_step(replace(step, outputs=outputs, distinct=False, limit=None, offset=0), rows, kinds)
     names = [output.name for output in step.outputs]
     first: dict[tuple[Any, ...], int] = {}
-    for index, row in enumerate(zip(*(found[name] for name in names), strict=True)):
+    for index, row in enumerate(zip(*(columns[name] for name in names), strict=True)):
         first.setdefault(row, index)
     kept = list(first.values())[step.offset :]
     kept = kept if step.limit is None else kept[: step.limit]
-    return {name: [values[index] for index in kept] for name, values in found.items()}, made
+    return {name: [values[index] for index in kept] for name, values in columns.items()}, made
 
 
 @dataclass(frozen=True)
 class ReleasedTable:
-    """Released rows: their columns, what these hold, and the origins of the cells that have noise.
+    """Released rows: their columns, the kinds of these, and the origins of the cells that have noise.
 
     `noisy` is whether noise decided which rows there are, and `found` whether they are groups found in the data.
     """
@@ -66,8 +66,8 @@ class ReleasedTable:
 
     def origin(self, name: str, row: int) -> Origin | None:
         """Return where the noise of a cell comes from; None where it has none."""
-        several = self.origins.get(name)
-        return None if several is None else several[row]
+        origins = self.origins.get(name)
+        return None if origins is None else origins[row]
 
     def has_noise(self, expression: Expression | None) -> bool:
         """Whether an expression has noise in some row."""
@@ -79,7 +79,7 @@ Rows = Callable[[Query], ReleasedTable]
 
 
 def after_steps(steps: Sequence[Step], table: ReleasedTable, rows_of: Rows) -> ReleasedTable:
-    """Return what steps make of released rows."""
+    """Return released rows after some steps."""
     for step in steps:
         table = _after(step, table, rows_of)
     return table
@@ -96,8 +96,8 @@ def _after(step: Step, table: ReleasedTable, rows_of: Rows) -> ReleasedTable:
         table = _grouped(step, table)
     if step.having is not None:
         table = _kept(step.having, table)
-    for one in step.windows:
-        table = _with_window(one, table)
+    for window in step.windows:
+        table = _with_window(window, table)
     if step.qualify is not None:
         table = _kept(step.qualify, table)
     cut = Step(step.outputs, None, step.distinct, step.order, step.limit, step.offset)
@@ -105,20 +105,22 @@ def _after(step: Step, table: ReleasedTable, rows_of: Rows) -> ReleasedTable:
 
 
 def _plain(step: Step, table: ReleasedTable) -> ReleasedTable:
-    """Return what a step makes of each row by itself, and which rows it keeps."""
+    """Return what a step computes from each row alone, and the rows that it keeps."""
     if step.renames is not None:
         return _renamed(step.renames, table)
     columns: dict[str, Any] = {ROW: list(range(table.size)), **table.columns}
-    found, kinds = run(step, columns, {ROW: "integer", **table.kinds})
-    chosen = [int(row) for row in found.pop(ROW)]
+    result, kinds = run(step, columns, {ROW: "integer", **table.kinds})
+    chosen = [int(row) for row in result.pop(ROW)]
     made = {name: kind for name, kind in kinds.items() if name != ROW}
     origins: dict[str, list[Origin | None]] = {}
     for output in step.outputs:
         if table.has_noise(output.expression):
-            several = _derived(output.expression, table, chosen)
-            if not several or any(one is not None for one in several):  # of no rows, those that are missing have noise
-                origins[output.name] = several
-    listed = {name: _listed(values) for name, values in found.items()}
+            cells = _derived(output.expression, table, chosen)
+            if not cells or any(
+                origin is not None for origin in cells
+            ):  # of no rows, those that are missing have noise
+                origins[output.name] = cells
+    listed = {name: _listed(values) for name, values in result.items()}
     cut = step.limit is not None or bool(step.offset)
     noisy = (
         table.noisy
@@ -134,7 +136,7 @@ def _renamed(names: Mapping[str, str], table: ReleasedTable) -> ReleasedTable:
     columns = {name: _listed(table.columns[was]) for name, was in names.items()}
     kinds = {name: table.kinds[was] for name, was in names.items()}
     known = {name: table.origins[was] for name, was in names.items() if was in table.origins}
-    origins = {name: own for name, own in known.items() if not own or any(one is not None for one in own)}
+    origins = {name: own for name, own in known.items() if not own or any(origin is not None for origin in own)}
     return ReleasedTable(columns, kinds, origins, table.noisy, table.found)
 
 
@@ -143,12 +145,12 @@ def _derived(expression: Expression, table: ReleasedTable, rows: Sequence[int]) 
         own = table.origins[expression.column]
         return [own[row] for row in rows]
     names = mentions(expression)
-    found: list[Origin | None] = []
+    origins: list[Origin | None] = []
     for row in rows:
         here = {name: origin for name in names if (origin := table.origin(name, row)) is not None}
         values = {name: table.columns[name][row] for name in names}
-        found.append(derived(expression, values, here, table.kinds) if here else None)
-    return found
+        origins.append(derived(expression, values, here, table.kinds) if here else None)
+    return origins
 
 
 def _kept(where: Expression, table: ReleasedTable) -> ReleasedTable:
@@ -172,66 +174,66 @@ def _computed(expressions: Sequence[Expression], table: ReleasedTable) -> tuple[
 def _grouped(step: Step, table: ReleasedTable) -> ReleasedTable:
     keys = step.keys or ()
     by, sources = _computed([key.expression for key in keys], table)
-    noisy = table.noisy or any(origin is not None for several in sources for origin in several)
+    noisy = table.noisy or any(origin is not None for cells in sources for origin in cells)
     groups: dict[tuple[Any, ...], list[int]] = {} if keys else {(): list(range(table.size))}
     for row in range(table.size if keys else 0):
         groups.setdefault(tuple(values[row] for values in by), []).append(row)
     columns: dict[str, list[Any]] = {key.name: [cell[place] for cell in groups] for place, key in enumerate(keys)}
     kinds: dict[str, Kind] = {key.name: _kind(key.expression, table) for key in keys}
     origins: dict[str, list[Origin | None]] = {}
-    for one in step.aggregates:
-        given = _given(one, table, noisy)
-        values = [of_group(one, replace(given, rows=rows)) for rows in groups.values()]
-        _add(one, values, table, columns, kinds, origins)
-    if not columns:  # groups of which nothing is asked but that they are there
+    for aggregate in step.aggregates:
+        given = _given(aggregate, table, noisy)
+        values = [of_group(aggregate, replace(given, rows=rows)) for rows in groups.values()]
+        _add(aggregate, values, table, columns, kinds, origins)
+    if not columns:  # only the existence of these groups is asked for
         columns, kinds = {ROW + "s": [1] * len(groups)}, {ROW + "s": "integer"}
     return ReleasedTable(columns, kinds, origins, noisy, table.found)
 
 
-def _with_window(one: OverRows, table: ReleasedTable) -> ReleasedTable:
-    by, sources = _computed(one.partition, table)
-    keys, ordered = _computed([term.expression for term in one.order], table)
-    noisy = table.noisy or any(origin is not None for several in (*sources, *ordered) for origin in several)
+def _with_window(over: OverRows, table: ReleasedTable) -> ReleasedTable:
+    by, sources = _computed(over.partition, table)
+    keys, ordered = _computed([term.expression for term in over.order], table)
+    noisy = table.noisy or any(origin is not None for cells in (*sources, *ordered) for origin in cells)
     # of rows that noise chose, a value of one is still that row's own
-    picks = one.function in ("lag", "lead", "first_value", "last_value", "nth_value")
-    sorted_by_noise = any(origin is not None for several in (*sources, *ordered) for origin in several)
-    given = _given(one, table, sorted_by_noise if picks else noisy)
+    picks = over.function in ("lag", "lead", "first_value", "last_value", "nth_value")
+    sorted_by_noise = any(origin is not None for cells in (*sources, *ordered) for origin in cells)
+    given = _given(over, table, sorted_by_noise if picks else noisy)
     partitions: dict[tuple[Any, ...], list[int]] = {}
     for row in range(table.size):
         partitions.setdefault(tuple(values[row] for values in by), []).append(row)
-    found: list[Value] = [(None, None)] * table.size
+    results: list[Value] = [(None, None)] * table.size
     for rows in partitions.values():
-        placed = _sorted(rows, keys, one.order)
+        placed = _sorted(rows, keys, over.order)
         ties, last = [], 0
         for place, row in enumerate(placed):
             if place and any(values[row] != values[placed[place - 1]] for values in keys):
                 last += 1
             ties.append(last)
-        for row, value in zip(placed, of_windows(one, replace(given, rows=placed), ties), strict=True):
-            found[row] = value
+        for row, value in zip(placed, of_windows(over, replace(given, rows=placed), ties), strict=True):
+            results[row] = value
     columns, kinds, origins = dict(table.columns), dict(table.kinds), dict(table.origins)
-    _add(one, found, table, columns, kinds, origins)
+    _add(over, results, table, columns, kinds, origins)
     return replace(table, columns=columns, kinds=kinds, origins=origins)
 
 
-def _given(one: OverRows, table: ReleasedTable, noisy: bool) -> RowsSeen:
-    arguments, origins = _computed(one.arguments, table)
+def _given(over: OverRows, table: ReleasedTable, noisy: bool) -> RowsSeen:
+    arguments, origins = _computed(over.arguments, table)
     kept: list[bool] | None = None
-    if one.where is not None:
-        (values,), (sources,) = _computed([one.where], table)
+    if over.where is not None:
+        (values,), (sources,) = _computed([over.where], table)
         kept = [value is True for value in values]
         noisy = noisy or any(origin is not None for origin in sources)
     return RowsSeen(arguments, origins, kept, range(table.size), noisy, table.found)
 
 
 def _add(
-    one: OverRows, values: Sequence[Value], table: ReleasedTable, columns: Any, kinds: dict[str, Kind], origins: Any
+    over: OverRows, values: Sequence[Value], table: ReleasedTable, columns: Any, kinds: dict[str, Kind], origins: Any
 ) -> None:
     facts = {name: facts_of_kind(kind) for name, kind in table.kinds.items()}
-    kinds[one.name] = facts_over(one, facts).kind
-    columns[one.name] = [tidy(value, kinds[one.name]) for value, _ in values]
+    kinds[over.name] = facts_over(over, facts).kind
+    columns[over.name] = [tidy(value, kinds[over.name]) for value, _ in values]
     if any(origin is not None for _, origin in values):
-        origins[one.name] = [origin for _, origin in values]
+        origins[over.name] = [origin for _, origin in values]
 
 
 def _kind(expression: Expression, table: ReleasedTable) -> Kind:
@@ -240,13 +242,13 @@ def _kind(expression: Expression, table: ReleasedTable) -> Kind:
 
 def _sorted(rows: Sequence[int], keys: Sequence[Sequence[Any]], order: Sequence[Order]) -> list[int]:
     """Return rows in order; those that tie keep theirs."""
-    found = list(rows)
+    ordered = list(rows)
     for values, term in reversed(list(zip(keys, order, strict=True))):
-        known = [row for row in found if values[row] is not None]
-        null = [row for row in found if values[row] is None]
+        known = [row for row in ordered if values[row] is not None]
+        null = [row for row in ordered if values[row] is None]
         known.sort(key=values.__getitem__, reverse=term.descending)
-        found = null + known if term.nulls_first else known + null
-    return found
+        ordered = null + known if term.nulls_first else known + null
+    return ordered
 
 
 # --- other rows ------------------------------------------------------------------------------------------------------
@@ -273,8 +275,8 @@ def _stacked(beside: Beside, table: ReleasedTable, other: ReleasedTable) -> Rele
     kinds: dict[str, Kind] = {}
     origins: dict[str, list[Origin | None]] = {}
     for name, own in beside.names:
-        one, two = table.kinds[name], other.kinds[own]
-        kinds[name] = one if one == two else "timestamp" if "timestamp" in (one, two) else "number"
+        left, right = table.kinds[name], other.kinds[own]
+        kinds[name] = left if left == right else "timestamp" if "timestamp" in (left, right) else "number"
         columns[name] = [*table.columns[name], *other.columns[own]]
         if name in table.origins or own in other.origins:
             origins[name] = [
@@ -290,11 +292,11 @@ def _joined(beside: Beside, table: ReleasedTable, other: ReleasedTable) -> Relea
     kinds = {**table.kinds, **{name: other.kinds[own] for name, own in beside.names}}
     pairs: list[tuple[int | None, int | None]] = list(_pairs(beside.on, table, other, renamed, kinds))
     if beside.kind in ("left", "full"):
-        met = {one for one, _ in pairs}
+        met = {row for row, _ in pairs}
         pairs += [(row, None) for row in range(table.size) if row not in met]
         pairs.sort(key=lambda pair: (pair[0] is None, pair[0], pair[1] is None, pair[1]))
     if beside.kind in ("right", "full"):
-        theirs = {one for _, one in pairs}
+        theirs = {row for _, row in pairs}
         pairs += [(None, row) for row in range(other.size) if row not in theirs]
     if len(pairs) > MOST_ROWS:
         raise _too_many()
@@ -303,15 +305,15 @@ def _joined(beside: Beside, table: ReleasedTable, other: ReleasedTable) -> Relea
     both = ReleasedTable({}, {}, {**table.origins, **{name: () for name, own in beside.names if own in other.origins}})
     met_by_noise = both.has_noise(beside.on)
     # a row that is not there because noise, or rareness, kept it out has numbers nevertheless
-    gone, gone_too = (UNKNOWN if one.noisy or one.found or met_by_noise else None for one in (table, other))
+    gone, gone_too = (UNKNOWN if side.noisy or side.found or met_by_noise else None for side in (table, other))
     for name, values in table.columns.items():
-        columns[name] = [None if one is None else values[one] for one, _ in pairs]
+        columns[name] = [None if row is None else values[row] for row, _ in pairs]
         if name in table.origins:
-            origins[name] = [gone if one is None else table.origin(name, one) for one, _ in pairs]
+            origins[name] = [gone if row is None else table.origin(name, row) for row, _ in pairs]
     for name, own in beside.names:
-        columns[name] = [None if two is None else other.columns[own][two] for _, two in pairs]
+        columns[name] = [None if row is None else other.columns[own][row] for _, row in pairs]
         if own in other.origins:
-            origins[name] = [gone_too if two is None else other.origin(own, two) for _, two in pairs]
+            origins[name] = [gone_too if row is None else other.origin(own, row) for _, row in pairs]
     noisy = table.noisy or other.noisy or met_by_noise
     return ReleasedTable(columns, kinds, origins, noisy, table.found or other.found)
 
@@ -327,13 +329,13 @@ def _pairs(
     if on is None and table.size * other.size > MOST_ROWS:
         raise _too_many()
     if on is None:
-        return [(one, two) for one in range(table.size) for two in range(other.size)]
+        return [(i, j) for i in range(table.size) for j in range(other.size)]
     bound = Bound()
     columns: dict[str, RowSource] = {}
     sides = []
-    for letter, several in (("a", table.columns), ("b", renamed)):
+    for letter, source in (("a", table.columns), ("b", renamed)):
         listed = []
-        for place, (name, values) in enumerate(several.items()):
+        for place, (name, values) in enumerate(source.items()):
             column = f"{letter}{place}"
             columns[name] = RowSource(f"{letter}.{column}", facts_of_kind(kinds[name]))
             bound.parameters[column] = [tidy(value, kinds[name]) for value in values]
@@ -341,10 +343,10 @@ def _pairs(
         sides.append(f"(SELECT *, row_number() OVER () - 1 AS i FROM (SELECT {', '.join(listed)})) {letter}")
     condition = Renderer(columns, DUCKDB).render(on).sql
     sql = f"SELECT a.i, b.i FROM {sides[0]} JOIN {sides[1]} ON {condition} LIMIT {MOST_ROWS + 1}"
-    found = [(int(one), int(two)) for one, two in fetch(sql, bound)]
-    if len(found) > MOST_ROWS:
+    pairs = [(int(i), int(j)) for i, j in fetch(sql, bound)]
+    if len(pairs) > MOST_ROWS:
         raise _too_many()
-    return sorted(found)
+    return sorted(pairs)
 
 
 def _too_many() -> Exception:
@@ -355,8 +357,8 @@ def _too_many() -> Exception:
 
 
 def _listed(values: Any) -> list[Any]:
-    found = values.tolist() if hasattr(values, "tolist") else list(values)
-    return [value.item() if hasattr(value, "item") else value for value in found]
+    plain = values.tolist() if hasattr(values, "tolist") else list(values)
+    return [value.item() if hasattr(value, "item") else value for value in plain]
 
 
 MOST_WORK = 20_000_000
@@ -367,7 +369,8 @@ MOST_TERMS = 2_000_000
 
 @dataclass(frozen=True)
 class RowsSeen:
-    """What one function over rows sees: the rows' arguments, their noise, and how rows are put together and in order.
+    """The input of one function over rows: the rows' arguments, their noise, and how rows are put together and in
+    order.
 
     `rows` are those of one partition or group, in order, and `ties` has for each at which place its ties begin and
     end. `noisy` is whether noise decided which rows these are or their order, `found` whether they are groups that
@@ -390,33 +393,33 @@ def of_group(one: OverRows, given: RowsSeen) -> Value:
     return _aggregate(one, given, given.rows)
 
 
-def _aggregate(one: OverRows, given: RowsSeen, rows: Sequence[int]) -> Value:
+def _aggregate(over: OverRows, given: RowsSeen, rows: Sequence[int]) -> Value:
     rows = rows if given.kept is None else [row for row in rows if given.kept[row]]
-    if one.function == "count_rows":
+    if over.function == "count_rows":
         return len(rows), _counted(given, len(rows))
     values, origins = given.arguments[0], given.origins[0]
     some = [row for row in rows if values[row] is not None]
     noisy = [origins[row] for row in some if origins[row] is not None]
     # whether a noisy number is NULL is decided by noise
     unsure = given.noisy or any(origins[row] is not None for row in rows if values[row] is None)
-    if one.function == "count":
+    if over.function == "count":
         return len(some), UNKNOWN if unsure else _counted(given, len(some))
-    if one.function == "count_distinct":
+    if over.function == "count_distinct":
         number = len({values[row] for row in some})
         return number, UNKNOWN if unsure or noisy else _counted(given, number)
     if not some:
         # where groups are found, one that is missing may have rows
-        missing = given.found and one.function == "any_value"
+        missing = given.found and over.function == "any_value"
         return None, UNKNOWN if unsure or missing else None
-    if one.function == "any_value":
+    if over.function == "any_value":
         return values[some[0]], UNKNOWN if unsure else origins[some[0]]
     listed = [values[row] for row in some]
-    value = _VALUES[one.function](listed, one)
+    value = _VALUES[over.function](listed, over)
     if unsure:
         return value, UNKNOWN
     if not noisy:
         return value, None
-    return value, _origin(one, some, listed, origins)
+    return value, _origin(over, some, listed, origins)
 
 
 def _counted(given: RowsSeen, number: int) -> Origin | None:
@@ -424,34 +427,34 @@ def _counted(given: RowsSeen, number: int) -> Origin | None:
     return UNKNOWN if given.noisy else AtLeast(float(number)) if given.found else None
 
 
-def _origin(one: OverRows, rows: Sequence[int], values: Sequence[Any], origins: Sequence[Origin | None]) -> Origin:
+def _origin(over: OverRows, rows: Sequence[int], values: Sequence[Any], origins: Sequence[Origin | None]) -> Origin:
     parts = [(origins[row], value) for row, value in zip(rows, values, strict=True)]
-    if one.function in ("sum", "avg"):
-        factor = 1.0 if one.function == "sum" else 1 / len(rows)
+    if over.function in ("sum", "avg"):
+        factor = 1.0 if over.function == "sum" else 1 / len(rows)
         noisy = [(origin, factor) for origin, _ in parts if origin is not None]
         offset = math.fsum(float(value) for origin, value in parts if origin is None) * factor
         return added(noisy, offset)
-    if one.function in ("min", "max", "quantile"):
+    if over.function in ("min", "max", "quantile"):
         if any(isinstance(origin, type(UNKNOWN)) for origin, _ in parts):
             return UNKNOWN
         listed = tuple(float(value) if origin is None else origin for origin, value in parts)
-        return Rising(lambda ends: float(_VALUES[one.function](list(ends), one)), listed)
+        return Rising(lambda ends: float(_VALUES[over.function](list(ends), over)), listed)
     return UNKNOWN
 
 
-def _spread(values: list[Any], one: OverRows) -> float | None:
-    size, sample = len(values), one.function.endswith("_samp")
+def _spread(values: list[Any], over: OverRows) -> float | None:
+    size, sample = len(values), over.function.endswith("_samp")
     if sample and size < 2:
         return None
     mean = math.fsum(values) / size
     variance = math.fsum((value - mean) ** 2 for value in values) / (size - 1 if sample else size)
-    return math.sqrt(variance) if one.function.startswith("stddev") else variance
+    return math.sqrt(variance) if over.function.startswith("stddev") else variance
 
 
-def _quantile(values: list[Any], one: OverRows) -> float:
+def _quantile(values: list[Any], over: OverRows) -> float:
     """Return the value of a rank, between two as far along as the rank is."""
     ordered = sorted(values)
-    place = float(one.arguments[1].constant) * (len(ordered) - 1)  # type: ignore[arg-type]
+    place = float(over.arguments[1].constant) * (len(ordered) - 1)  # type: ignore[arg-type]
     below = math.floor(place)
     above = min(below + 1, len(ordered) - 1)
     if not (math.isfinite(ordered[below]) and math.isfinite(ordered[above])):
@@ -459,16 +462,16 @@ def _quantile(values: list[Any], one: OverRows) -> float:
     return float(ordered[below] + (place - below) * (ordered[above] - ordered[below]))
 
 
-def _sum(values: list[Any], one: OverRows) -> Any:
+def _sum(values: list[Any], over: OverRows) -> Any:
     return sum(values) if all(type(value) is int for value in values) else math.fsum(values)
 
 
 _VALUES: dict[str, Callable[[list[Any], OverRows], Any]] = {
     "sum": _sum,
-    "avg": lambda values, one: math.fsum(values) / len(values),
-    "min": lambda values, one: min(values),
-    "max": lambda values, one: max(values),
-    "any_value": lambda values, one: values[0],
+    "avg": lambda values, over: math.fsum(values) / len(values),
+    "min": lambda values, over: min(values),
+    "max": lambda values, over: max(values),
+    "any_value": lambda values, over: values[0],
     "quantile": _quantile,
     **dict.fromkeys(SPREADS, _spread),
 }
@@ -500,10 +503,10 @@ def of_windows(one: OverRows, given: RowsSeen, ties: Sequence[int]) -> list[Valu
     return [made[frame] for frame in frames]
 
 
-def _places(one: OverRows, ties: Sequence[int]) -> list[Any]:
+def _places(over: OverRows, ties: Sequence[int]) -> list[Any]:
     """Return the functions of the order alone: ROW_NUMBER, RANK, ..."""
     size = len(ties)
-    match one.function:
+    match over.function:
         case "row_number":
             return list(range(1, size + 1))
         case "rank":
@@ -514,7 +517,7 @@ def _places(one: OverRows, ties: Sequence[int]) -> list[Any]:
             return [_first(ties, place) / (size - 1) if size > 1 else 0.0 for place in range(size)]
         case "cume_dist":
             return [_last(ties, place) / size for place in range(size)]
-    parts = int(one.arguments[0].constant)  # type: ignore[arg-type]
+    parts = int(over.arguments[0].constant)  # type: ignore[arg-type]
     whole, more = divmod(size, parts)
     large = more * (whole + 1)  # the first parts have one row more
     return [
@@ -535,12 +538,12 @@ def _last(ties: Sequence[int], place: int) -> int:
     return bisect_right(ties, ties[place])
 
 
-def _frames(one: OverRows, ties: Sequence[int]) -> list[tuple[int, int]]:
+def _frames(over: OverRows, ties: Sequence[int]) -> list[tuple[int, int]]:
     """Return for each row where its frame begins and ends among the rows of the partition, in order."""
-    size, frame = len(ties), one.frame
+    size, frame = len(ties), over.frame
     if frame is None:
-        return [(0, _last(ties, place)) for place in range(size)] if one.order else [(0, size)] * size
-    found = []
+        return [(0, _last(ties, place)) for place in range(size)] if over.order else [(0, size)] * size
+    frames = []
     for place in range(size):
         if frame.rows:
             start = 0 if frame.start is None else place + frame.start
@@ -549,30 +552,30 @@ def _frames(one: OverRows, ties: Sequence[int]) -> list[tuple[int, int]]:
             start = 0 if frame.start is None else _first(ties, place)
             end = size if frame.end is None else _last(ties, place)
         start = min(max(start, 0), size)
-        found.append((start, max(start, min(end, size))))
-    return found
+        frames.append((start, max(start, min(end, size))))
+    return frames
 
 
-def _shifted(one: OverRows, given: RowsSeen) -> list[Value]:
-    constant = one.arguments[1].constant if len(one.arguments) > 1 else 1
-    away = int(constant) * (-1 if one.function == "lag" else 1)  # type: ignore[arg-type]
-    found: list[Value] = []
+def _shifted(over: OverRows, given: RowsSeen) -> list[Value]:
+    constant = over.arguments[1].constant if len(over.arguments) > 1 else 1
+    away = int(constant) * (-1 if over.function == "lag" else 1)  # type: ignore[arg-type]
+    values: list[Value] = []
     for place, row in enumerate(given.rows):
         at = place + away
         if 0 <= at < len(given.rows):
-            found.append(_value(given, 0, given.rows[at]))
+            values.append(_value(given, 0, given.rows[at]))
         elif len(given.arguments) > 2:
-            found.append(_value(given, 2, row))
+            values.append(_value(given, 2, row))
         else:
-            found.append((None, UNKNOWN if given.noisy else None))
-    return found
+            values.append((None, UNKNOWN if given.noisy else None))
+    return values
 
 
-def _of_frame(one: OverRows, given: RowsSeen, frame: tuple[int, int]) -> Value:
+def _of_frame(over: OverRows, given: RowsSeen, frame: tuple[int, int]) -> Value:
     start, end = frame
-    place = {"first_value": start, "last_value": end - 1}.get(one.function)
+    place = {"first_value": start, "last_value": end - 1}.get(over.function)
     if place is None:
-        place = start + int(one.arguments[1].constant) - 1  # type: ignore[arg-type]
+        place = start + int(over.arguments[1].constant) - 1  # type: ignore[arg-type]
     if not start <= place < end:
         return None, UNKNOWN if given.noisy else None
     return _value(given, 0, given.rows[place])

@@ -49,7 +49,7 @@ class RunningTotals(ReleasedCounts):
     what: str = "n"
     """The name of the column of totals."""
     unit: float = 1.0
-    """What a step of the measured numbers is worth."""
+    """The value of one step of the measured numbers."""
     first: int = 0
     """At which of the values of the first column the history begins: a missing value is no step."""
 
@@ -57,7 +57,7 @@ class RunningTotals(ReleasedCounts):
         """Return the total up to each step, in each group, with its interval.
 
         Args:
-            confidence: the confidence level of each interval by itself.
+            confidence: the pointwise confidence level of the intervals.
 
         Example:
             >>> session.running("visits", by="day", epsilon=1).totals().series[0].name
@@ -66,15 +66,15 @@ class RunningTotals(ReleasedCounts):
         from privet.strategy.reconstruction import Answers
 
         level = float(open_probability(confidence, "confidence"))
-        found = self._answers(self._workload(), confidence)
-        values = self._rising(found.values) if self.nonnegative else found.values
+        answers = self._answers(self._workload(), confidence)
+        values = self._rising(answers.values) if self.nonnegative else answers.values
         scaled = Answers(
             values * self.unit,
-            found.low * self.unit,
-            found.high * self.unit,
-            found.plain * self.unit,
-            found.deviations * self.unit,
-            found.confidence,
+            answers.low * self.unit,
+            answers.high * self.unit,
+            answers.plain * self.unit,
+            answers.deviations * self.unit,
+            answers.confidence,
         )
         steps = self.values[0][self.first : self.first + self._steps]
         rows = list(zip(*combinations(steps, *self.values[1:]), strict=True))
@@ -133,9 +133,8 @@ class RunningTotals(ReleasedCounts):
         """Return a picture of the totals along the steps, with a band (needs matplotlib).
 
         Args:
-            path: the file to write, too: .png, .svg or .pdf; none if left out.
-            confidence: the confidence level of the band, at each step by itself.
-            theme: "light" or "dark", for the page that it stands on.
+            path: the file to write, too: .png, .svg or .pdf; none if left out. confidence: the pointwise confidence
+            level of the band. theme: "light" or "dark", for the page that it stands on.
         """
         return self.totals(confidence=confidence).plot(path, theme=theme)
 

@@ -1,6 +1,6 @@
 """From what a strategy measured to an answer: cells by least squares, and sums of them with their own covariance.
 
-Sees released numbers and public facts only, and may be repeated at will.
+Uses released numbers and public facts only, and may be repeated at will.
 """
 
 from __future__ import annotations
@@ -60,15 +60,15 @@ def read_cells(released: Released, plan: FromStrategy) -> tuple[Leaf, ReleasedTa
     """
     import numpy as np
 
-    one, noise = plan.plans[0].passes[0], plan.noise
-    (noisy,) = one.measure.read(released.sums[0], one.scan)
+    pass_, noise = plan.plans[0].passes[0], plan.noise
+    (noisy,) = pass_.measure.read(released.sums[0], pass_.scan)
     factors = plan.factors
     estimates = factors @ np.asarray(noisy)
     if plan.levels is not None:
         return _read_levels(plan, estimates, factors)
-    scan_keys = [key.expression for key in one.scan.keys]
+    scan_keys = [key.expression for key in pass_.scan.keys]
     places = [scan_keys.index(key.expression) for key in plan.query.keys]
-    cells = list(product(*(key.values or () for key in one.scan.keys)))
+    cells = list(product(*(key.values or () for key in pass_.scan.keys)))
     if len(cells) != noise.strategy.cells:
         raise InvariantError("a strategy has other cells than its scan")
     order = sorted(range(len(cells)), key=lambda row: [cells[row][place] for place in places])
@@ -106,8 +106,8 @@ def _read_levels(plan: FromStrategy, estimates: Floats, factors: Floats) -> tupl
     (reading,) = plan.by_cell.readings
     sums = plan.matrix @ estimates
     base[reading.name] = np.round(sums, _DIGITS).tolist()
-    kinds: dict[str, Kind] = {name: kind for one in levels.plans for name, kind in one.kinds.items()}
-    kinds.update(dict.fromkeys((one.name for one in query.groupings), "integer"))
+    kinds: dict[str, Kind] = {name: kind for level_plan in levels.plans for name, kind in level_plan.kinds.items()}
+    kinds.update(dict.fromkeys((group.name for group in query.groupings), "integer"))
     kinds[reading.name] = "number"
     leaf = StrategyLeaf(plan, base, sums, plan.matrix @ factors)
     origins: list[Origin | None] = [added([(Cell(0, row, reading.name), 1.0)], 0.0) for row in range(len(rows))]
