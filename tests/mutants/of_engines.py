@@ -53,7 +53,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "engines.scan_sql.row_values:given",
         "unit/engines/test_shared_grids.py",
-        ('None if found.condition is None else f"b{index}"', "found.condition"),
+        ('None if like_sum.condition is None else f"b{index}"', "like_sum.condition"),
     ),
     *of(
         "engines.scan_sql.statement:Writer._norm_of_rows",

@@ -356,12 +356,12 @@ MUTANTS: list[Mutant] = [
         "engines.scan_sql.statement:CountingWriter._near",
         "conformance/test_engines.py",
         (
-            'f"(t - n) * {one} < a * {share} + {whole(near.above * near.share.denominator)}"',
-            'f"(t - n) * {one} < {whole(near.above * near.share.denominator)}"',
+            'f"(t - n) * {base} < a * {share} + {whole(near.above * near.share.denominator)}"',
+            'f"(t - n) * {base} < {whole(near.above * near.share.denominator)}"',
         ),
         (
-            'f"t * {one} > a * {share} - {whole(near.below * near.share.denominator)}"',
-            'f"t * {one} > a * {share} + {whole(near.below * near.share.denominator)}"',
+            'f"t * {base} > a * {share} - {whole(near.below * near.share.denominator)}"',
+            'f"t * {base} > a * {share} + {whole(near.below * near.share.denominator)}"',
         ),
         ("' FROM s WHERE NOT near UNION ALL '", "' FROM s WHERE false UNION ALL '"),
         (

@@ -113,8 +113,8 @@ MUTANTS: list[Mutant] = [
         "engines.dialects.duckdb:_concat",
         "adversarial/test_exhaustion.py",
         (
-            'cut_text(" || ".join(cut_text(as_kind(rendered, "text")) for rendered in several))',
-            '" || ".join(cut_text(as_kind(rendered, "text")) for rendered in several)',
+            'cut_text(" || ".join(cut_text(as_kind(rendered, "text")) for rendered in inputs))',
+            '" || ".join(cut_text(as_kind(rendered, "text")) for rendered in inputs)',
         ),
     ),
     *of(
@@ -346,7 +346,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "engines.scan_sql.dialect:Renderer.render",
         "laws/test_clamps.py",
-        ("all(rendered.held for rendered in several)", "True"),
+        ("all(rendered.held for rendered in inputs)", "True"),
     ),
     *of(
         "engines.dialects.duckdb:_arithmetic.method",
@@ -377,8 +377,8 @@ MUTANTS: list[Mutant] = [
         "engines.dialects.duckdb:_to_number",
         "unit/engines/test_expression_contracts.py",
         (
-            'finite(bind, f"TRY_CAST(regexp_extract({several[0].sql}, {_NUMBER_TEXT}, 1) AS DOUBLE)")',
-            'f"TRY_CAST(regexp_extract({several[0].sql}, {_NUMBER_TEXT}, 1) AS DOUBLE)"',
+            'finite(bind, f"TRY_CAST(regexp_extract({inputs[0].sql}, {_NUMBER_TEXT}, 1) AS DOUBLE)")',
+            'f"TRY_CAST(regexp_extract({inputs[0].sql}, {_NUMBER_TEXT}, 1) AS DOUBLE)"',
         ),
     ),
     *of(
@@ -459,7 +459,7 @@ MUTANTS: list[Mutant] = [
         "engines.duckdb.engine:DuckDB.list_public",
         "unit/test_public_questions.py",
         ("name in self._tables and self._tables[name].unit.public", "name in self._tables"),
-        ("len(found) <= most", "len(found) <= most + 1"),
+        ("len(fetched) <= most", "len(fetched) <= most + 1"),
     ),
     *of(
         "planner.public_plan:verify_public",

@@ -64,7 +64,7 @@ MUTANTS: list[Mutant] = [
         "engines.scan_sql.products:ProductWriter._scaled",
         MOVES,
         ("names[: norm.over]", "names[:1]"),
-        ('f"abs({one})"', 'f"({one})"'),
+        ('f"abs({name})"', 'f"({name})"'),
     ),
     *of(
         "engines.scan_sql.products:ProductWriter._of_people",

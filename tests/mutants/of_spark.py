@@ -44,12 +44,12 @@ MUTANTS: list[Mutant] = [
         "engines.dialects.spark:SparkDialect.keyed_hash",
         SQL,
         ('(f"{column} IS NULL", column)', "(column,)"),
-        ("[first, *told, second]", "[first, *told]"),
+        ("[first, *parts, second]", "[first, *parts]"),
     ),
     *of("engines.dialects.spark:SparkDialect.sum", SQL, ("self.wide(sql)", "sql")),
     *of("engines.dialects.spark:SparkDialect.short_sum", SQL, ('f"try_sum({sql})"', 'f"sum({sql})"')),
-    *of("engines.dialects.spark:text_literal", SQL, ("_PLAIN.fullmatch(one)", 'one != "\'"')),
-    *of("engines.dialects.spark:_like", SQL, ("one not in pattern", "True")),
+    *of("engines.dialects.spark:text_literal", SQL, ("_PLAIN.fullmatch(char)", 'char != "\'"')),
+    *of("engines.dialects.spark:_like", SQL, ("sign not in pattern", "True")),
     *of(
         "engines.spark.spark_sources:_trouble",
         SQL,
@@ -73,7 +73,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "engines.duckdb.sources:_verify_deletes",
         "unit/engines/test_lakes.py",
-        ('one.file_format.value == "PARQUET"', "True"),
+        ('file.file_format.value == "PARQUET"', "True"),
         ("known = False", "known = True"),
     ),
     *of(

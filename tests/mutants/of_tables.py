@@ -219,7 +219,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "engines.scan_sql.relations:group_sql",
         "laws/test_found_rows.py",
-        ("one.column is not None", "True"),
+        ("key.column is not None", "True"),
     ),
     *of(
         "engines.scan_sql.relations:rank_sql",
@@ -230,7 +230,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "engines.scan_sql.relations:_Part._sum",
         "unit/engines/test_relations.py laws/test_relation_sensitivity.py",
-        ("dialect.total(dialect.sum(found.value), kept)", "dialect.total(dialect.sum(found.value), None)"),
+        ("dialect.total(dialect.sum(summed.value), kept)", "dialect.total(dialect.sum(summed.value), None)"),
     ),
     *of(
         "engines.scan_sql.row_values:owner_of",

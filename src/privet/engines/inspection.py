@@ -1,6 +1,6 @@
 """A custodian's look at the sources of tables: are they there, and are they what is declared? With each engine.
 
-What is found here tells about the data. It is for the custodian alone and never part of a session.
+The results reveal facts about the data. They are for the custodian alone and never part of a session.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def inspect(name: str, table: Table) -> Inspected:
             described = [(row[0], row[1]) for row in _fetch(connection, f"DESCRIBE SELECT * FROM {opened.relation}")]
         except PrivetError as error:
             return Inspected((str(error),))
-        except Exception:  # what the engine or the file says may quote a row
+        except Exception:  # a message of the engine or the file may quote a row
             return Inspected((f"the source of table {name!r} cannot be read",))
         problems = []
         for column, declared in table.schema.columns.items():
@@ -85,7 +85,7 @@ def columns_at(name: str, patterns: Sequence[str]) -> list[tuple[str, Kind | Non
             described = _fetch(connection, f"DESCRIBE SELECT * FROM {opened.relation}")
         except PrivetError:
             raise
-        except Exception:  # what the engine or the file says may quote a row
+        except Exception:  # a message of the engine or the file may quote a row
             raise_alone(RequestError(f"the source of table {name!r} cannot be read"))
     return [(str(row[0]), kind_of(str(row[1]))) for row in described]
 
@@ -115,12 +115,12 @@ def kinds_of_values(name: str, patterns: Sequence[str]) -> dict[str, Kind]:
                 for column in columns
                 for _, form in _FORMS
             ]
-            ((found),) = _fetch(connection, f"SELECT {', '.join(tests)} FROM {opened.relation}")
+            ((results),) = _fetch(connection, f"SELECT {', '.join(tests)} FROM {opened.relation}")
         except PrivetError:
             raise
-        except Exception:  # what the engine or the file says may quote a row
+        except Exception:  # a message of the engine or the file may quote a row
             raise_alone(RequestError(f"the source of table {name!r} cannot be read"))
-    held = iter(found)
+    held = iter(results)
     fits = {column: [kind for kind, _ in _FORMS if next(held)] for column in columns}
     return {column: kinds[0] if kinds else "text" for column, kinds in fits.items()}
 
@@ -129,11 +129,11 @@ def _missing(name: str, source: object) -> tuple[str, ...]:
     """Return which of several paths lead nowhere, or to a file that another one leads to as well."""
     if not isinstance(source, (list, tuple)):
         return ()
-    found = [paths_at(str(pattern)) for pattern in source]
-    paths = [path for some in found for path in some]
+    matches = [paths_at(str(pattern)) for pattern in source]
+    paths = [path for some in matches for path in some]
     problems = [
         f"table {name!r}: there is no file at {without_passwords(repr(str(pattern)))}"
-        for pattern, some in zip(source, found, strict=True)
+        for pattern, some in zip(source, matches, strict=True)
         if not some
     ]
     if len(set(paths)) != len(paths):
@@ -205,12 +205,12 @@ def _of_columns(stored: StoredTable, name: str, schema: Schema) -> Iterator[str]
     by_name = {column.name.casefold(): column for column in reversed(stored.columns)}
     by_name |= {column.name: column for column in stored.columns}
     for column in schema.columns:
-        found = by_name.get(column) or by_name.get(column.casefold())
-        if found is None:
+        match = by_name.get(column) or by_name.get(column.casefold())
+        if match is None:
             yield f"table {name!r} declares a column {column!r} that its source does not have"
             continue
         try:
-            column_sql(found, name, column, schema)
+            column_sql(match, name, column, schema)
         except RequestError as error:
             yield str(error)
 
@@ -254,7 +254,7 @@ def _inspect_frame(session: Any, name: str, table: Table) -> Inspected:
             problems = list(_counted(name, table.schema, rows.count(), partial(_units_in, rows)))
         except RequestError as error:
             problems = [str(error)]
-        except Exception:  # what Spark says may quote a row
+        except Exception:  # Spark's message may quote a row
             problems = [f"the rows of table {name!r} cannot be read"]
     known = {column.casefold() for column in table.schema.columns}
     return Inspected(tuple(problems), sum(field.name.casefold() not in known for field in frame.schema.fields))

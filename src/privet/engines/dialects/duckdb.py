@@ -39,7 +39,7 @@ TYPES: dict[Kind, str] = {
     "date": "DATE",
     "timestamp": "TIMESTAMP",
 }
-"""The one engine type that holds each kind; everything is read as these."""
+"""The one engine type of each kind; everything is read as these."""
 
 _FIRST = 62_135_596_800_000_000
 """Microseconds from the first day of the calendar to 1970."""
@@ -72,22 +72,22 @@ def whole(value: int) -> str:
 def double(value: Fraction | int | float) -> str:
     """Return the double that is nearest to a number, as SQL."""
     try:
-        found = float(value)
+        number = float(value)
     except OverflowError:
         raise_alone(Unsupported("a constant is too large for a double"))
-    if found in (float("inf"), float("-inf")):
-        return f"'{found}'::DOUBLE"
-    text = repr(found)
+    if number in (float("inf"), float("-inf")):
+        return f"'{number}'::DOUBLE"
+    text = repr(number)
     text = text if "e" in text else f"{text}e0"
-    return f"({text})" if found < 0 else text
+    return f"({text})" if number < 0 else text
 
 
 # Numbers: whole ones in 64 bits, or NULL; doubles that are finite, or NULL.
 
 
 def _arithmetic(operator: str) -> Form:
-    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
-        kind, (x, y) = unified(name, several)
+    def method(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+        kind, (x, y) = unified(name, inputs)
         if kind == "integer" and not safe:  # two 64-bit numbers cannot leave 128 bits by one of these operations
             return fit(f"(CAST({x} AS HUGEINT) {operator} CAST({y} AS HUGEINT))")
         return f"({x} {operator} {y})" if safe or kind is None else finite(bind, f"({x} {operator} {y})")
@@ -95,88 +95,88 @@ def _arithmetic(operator: str) -> Form:
     return method
 
 
-def _divide(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    x, y = numbers(several)
+def _divide(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    x, y = numbers(inputs)
     return f"({x} / {y})" if safe else finite(bind, f"({x} / {y})")
 
 
-def _modulo(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    kind, (x, y) = unified(name, several)
+def _modulo(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    kind, (x, y) = unified(name, inputs)
     if kind == "number":
         return f"({x} % {y})" if safe else finite(bind, f"({x} % {y})")
     wide = f"CAST({x} AS HUGEINT)"  # the least 64-bit number divided by -1 does not fit into 64 bits
     return bind(y, lambda y: fit(f"CASE WHEN {y} <> 0 THEN {wide} % {y} END"))
 
 
-def _divide_whole(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    wide = f"CAST({as_kind(several[0], 'integer')} AS HUGEINT)"  # as above
-    return bind(as_kind(several[1], "integer"), lambda y: fit(f"CASE WHEN {y} <> 0 THEN {wide} // {y} END"))
+def _divide_whole(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    wide = f"CAST({as_kind(inputs[0], 'integer')} AS HUGEINT)"  # as above
+    return bind(as_kind(inputs[1], "integer"), lambda y: fit(f"CASE WHEN {y} <> 0 THEN {wide} // {y} END"))
 
 
-def _negate(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    x = several[0].sql
-    return fit(f"(0::HUGEINT - {x})") if several[0].kind == "integer" and not safe else f"(- {x})"
+def _negate(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    x = inputs[0].sql
+    return fit(f"(0::HUGEINT - {x})") if inputs[0].kind == "integer" and not safe else f"(- {x})"
 
 
-def _abs(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    x = several[0].sql
-    return fit(f"abs(CAST({x} AS HUGEINT))") if several[0].kind == "integer" and not safe else f"abs({x})"
+def _abs(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    x = inputs[0].sql
+    return fit(f"abs(CAST({x} AS HUGEINT))") if inputs[0].kind == "integer" and not safe else f"abs({x})"
 
 
 def _rounding(form: str) -> Form:
-    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
-        x = several[0].sql
-        return x if several[0].kind == "integer" else fit(form.format(x))
+    def method(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+        x = inputs[0].sql
+        return x if inputs[0].kind == "integer" else fit(form.format(x))
 
     return method
 
 
-def _round_to(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    digits = several[1].argument.constant
+def _round_to(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    digits = inputs[1].argument.constant
     power = double(10 ** abs(int(str(digits))))
     up, down = ("*", "/") if int(str(digits)) >= 0 else ("/", "*")
-    x = as_kind(several[0], "number")
+    x = as_kind(inputs[0], "number")
     return finite(bind, f"(floor({x} {up} {power} + 0.5e0) {down} {power})")
 
 
-def _sign(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    return f"CAST(sign({several[0].sql}) AS BIGINT)"
+def _sign(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    return f"CAST(sign({inputs[0].sql}) AS BIGINT)"
 
 
-def _sqrt(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    x = numbers(several)[0]
+def _sqrt(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    x = numbers(inputs)[0]
     return f"sqrt({x})" if safe else finite(bind, f"sqrt({x})")
 
 
 def real_form(form: str) -> Form:
     """Return how a function of doubles is written, from its text with {} for each argument: NULL where not finite."""
 
-    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
-        return finite(bind, form.format(*numbers(several)))
+    def method(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+        return finite(bind, form.format(*numbers(inputs)))
 
     return method
 
 
 def _extreme(which: str) -> Form:
-    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
-        _, values = unified(name, several)
+    def method(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+        _, values = unified(name, inputs)
         return f"{which}({', '.join(values)})"  # which leaves NULLs out, and is NULL only if all are
 
     return method
 
 
-def _bin(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    width = several[1].argument.constant
-    if several[0].kind == "number" or isinstance(width, Fraction):
+def _bin(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    width = inputs[1].argument.constant
+    if inputs[0].kind == "number" or isinstance(width, Fraction):
         size = double(Fraction(str(width)))
         if float(Fraction(str(width))) == 0.0:
             raise Unsupported("the width of a bin is too small for a double")
-        steps = f"floor({as_kind(several[0], 'number')} / {size})"
+        steps = f"floor({as_kind(inputs[0], 'number')} / {size})"
         if isinstance(width, Fraction):
             return finite(bind, f"({steps} * {size} + 0e0)")
         return fit(f"(CAST({fit(steps)} AS HUGEINT) * {whole(int(str(width)))})")
-    size, x = whole(int(str(width))), as_kind(several[0], "integer")
-    low, high = several[0].argument.typed.ends if safe else (None, None)
+    size, x = whole(int(str(width))), as_kind(inputs[0], "integer")
+    low, high = inputs[0].argument.typed.ends if safe else (None, None)
     # // cuts towards zero, so negative numbers are first moved up by a multiple of the width
     least = INT64[0] if low is None else int(low)
     move = max(0, -(least // int(str(width)))) * int(str(width))
@@ -187,10 +187,10 @@ def _bin(bind: Bind, name: str, several: Several, safe: bool) -> str:
     return fit(f"((CAST({x} AS HUGEINT) + {whole(move)}) // {size} * {size} - {whole(move)})")
 
 
-def _bucket(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    low, high = (Fraction(str(rendered.argument.constant)) for rendered in several[1:3])
-    bins = int(str(several[3].argument.constant))
-    place = f"floor(({as_kind(several[0], 'number')} - {double(low)}) * {double(bins)} / {double(high - low)})"
+def _bucket(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    low, high = (Fraction(str(rendered.argument.constant)) for rendered in inputs[1:3])
+    bins = int(str(inputs[3].argument.constant))
+    place = f"floor(({as_kind(inputs[0], 'number')} - {double(low)}) * {double(bins)} / {double(high - low)})"
     if float(high - low) == 0.0:
         raise Unsupported("the ends of a histogram are too close for doubles")
     top = double(bins - 1)
@@ -205,67 +205,67 @@ def _bucket(bind: Bind, name: str, several: Several, safe: bool) -> str:
 # Texts, and conversions from one kind to another.
 
 
-def _substring(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    return f"substring({as_kind(several[0], 'text')}, {several[1].sql}, {several[2].sql})"
+def _substring(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    return f"substring({as_kind(inputs[0], 'text')}, {inputs[1].sql}, {inputs[2].sql})"
 
 
-def _right(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    return f"right({as_kind(several[0], 'text')}, {several[1].sql})"
+def _right(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    return f"right({as_kind(inputs[0], 'text')}, {inputs[1].sql})"
 
 
 def _pad(which: str) -> Form:
-    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
-        return f"{which}({as_kind(several[0], 'text')}, {several[1].sql}::INTEGER, {several[2].sql})"
+    def method(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+        return f"{which}({as_kind(inputs[0], 'text')}, {inputs[1].sql}::INTEGER, {inputs[2].sql})"
 
     return method
 
 
-def _split_part(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    return f"split_part({as_kind(several[0], 'text')}, {several[1].sql}, {several[2].sql})"
+def _split_part(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    return f"split_part({as_kind(inputs[0], 'text')}, {inputs[1].sql}, {inputs[2].sql})"
 
 
-def _concat(bind: Bind, name: str, several: Several, safe: bool) -> str:
+def _concat(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
     """Return texts put together, each and all of them cut: no row may become so large that it exhausts the engine."""
-    return cut_text(" || ".join(cut_text(as_kind(rendered, "text")) for rendered in several))
+    return cut_text(" || ".join(cut_text(as_kind(rendered, "text")) for rendered in inputs))
 
 
 _WHOLE_TEXT = quoted("^ *([+-]?[0-9]+) *$")
 _NUMBER_TEXT = quoted(r"^ *([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?) *$")
 
 
-def _to_integer(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    x = several[0].sql
-    match several[0].kind:
+def _to_integer(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    x = inputs[0].sql
+    match inputs[0].kind:
         case "text":
             return fit(f"regexp_extract({x}, {_WHOLE_TEXT}, 1)")
         case "boolean":
             return f"CAST({x} AS BIGINT)"
         case "number":
             return fit(f"floor({x} + 0.5e0)")
-    return as_kind(several[0], "integer")
+    return as_kind(inputs[0], "integer")
 
 
-def _to_number(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    if several[0].kind == "text":
-        return finite(bind, f"TRY_CAST(regexp_extract({several[0].sql}, {_NUMBER_TEXT}, 1) AS DOUBLE)")
-    return as_kind(several[0], "number")
+def _to_number(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    if inputs[0].kind == "text":
+        return finite(bind, f"TRY_CAST(regexp_extract({inputs[0].sql}, {_NUMBER_TEXT}, 1) AS DOUBLE)")
+    return as_kind(inputs[0], "number")
 
 
-def _to_text(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    return as_kind(several[0], "text")
+def _to_text(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    return as_kind(inputs[0], "text")
 
 
 _TRUTHS = "['false', 'f', '0', 'true', 't', '1']"
 
 
-def _to_boolean(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    x = several[0].sql
-    match several[0].kind:
+def _to_boolean(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    x = inputs[0].sql
+    match inputs[0].kind:
         case "text":
             return f"(list_position({_TRUTHS}, lower({x})) > 3)"
         case "integer":
             return f"({x} <> 0)"
-    return as_kind(several[0], "boolean")
+    return as_kind(inputs[0], "boolean")
 
 
 # Dates and points in time.
@@ -284,20 +284,20 @@ def _as_date(sql: str, kind: Kind | None) -> str:
 
 
 def _part(function: str) -> Form:
-    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
-        return f"CAST({function}({several[0].sql}) AS BIGINT)"
+    def method(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+        return f"CAST({function}({inputs[0].sql}) AS BIGINT)"
 
     return method
 
 
-def _trunc(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    part, moment = several
-    found = f"date_trunc({quoted(str(part.argument.constant))}, {moment.sql})"
-    return f"CAST({found} AS {'DATE' if moment.kind == 'date' else 'TIMESTAMP'})"
+def _trunc(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    part, moment = inputs
+    start = f"date_trunc({quoted(str(part.argument.constant))}, {moment.sql})"
+    return f"CAST({start} AS {'DATE' if moment.kind == 'date' else 'TIMESTAMP'})"
 
 
 def _ordinal(bind: Bind, part: str, sql: str, kind: Kind | None) -> str:
-    """Return the number of the part that holds a moment, counted from the start of the calendar."""
+    """Return the number of the part that contains a moment, counted from the start of the calendar."""
     if part in ("day", "week"):
         days = f"({_as_date(sql, kind)} - {_MONDAY})"
         return days if part == "day" else f"({days} // 7)"
@@ -311,38 +311,38 @@ def _ordinal(bind: Bind, part: str, sql: str, kind: Kind | None) -> str:
     return months if part == "month" else f"({months} // 3)"
 
 
-def _diff(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    part = str(several[0].argument.constant)
-    first, last = (_ordinal(bind, part, moment.sql, moment.kind) for moment in several[1:])
+def _diff(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    part = str(inputs[0].argument.constant)
+    first, last = (_ordinal(bind, part, moment.sql, moment.kind) for moment in inputs[1:])
     return f"CAST({last} - {first} AS BIGINT)"
 
 
 def _shift(part: str) -> Form:
-    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
-        kind, amount = several[0].kind, several[1].argument.constant
+    def method(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+        kind, amount = inputs[0].kind, inputs[1].argument.constant
         if type(amount) is not int:
             raise InvariantError("a shift is by a constant whole number")
         typed = "DATE" if kind == "date" else "TIMESTAMP"
-        found = shift_range(part, amount, kind)
-        if found is None:
+        ends = shift_range(part, amount, kind)
+        if ends is None:
             return f"NULL::{typed}"
         interval = f"to_{part}s({amount})"
         moved = f"CAST({{x}} + {interval} AS {typed})"
-        low, high = DUCKDB.constant(found[0]), DUCKDB.constant(found[1])
-        return bind(several[0].sql, lambda x: f"CASE WHEN {x} >= {low} AND {x} <= {high} THEN {moved.format(x=x)} END")
+        low, high = DUCKDB.constant(ends[0]), DUCKDB.constant(ends[1])
+        return bind(inputs[0].sql, lambda x: f"CASE WHEN {x} >= {low} AND {x} <= {high} THEN {moved.format(x=x)} END")
 
     return method
 
 
-def _epoch_us(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    return f"epoch_us({_as_moment(several[0].sql, several[0].kind)})"
+def _epoch_us(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    return f"epoch_us({_as_moment(inputs[0].sql, inputs[0].kind)})"
 
 
 def _moment_of(form: str, size: int) -> Form:
     """Return the form of a moment that lies a number of days after the start of 1970, in whole parts of a day."""
 
-    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
-        (days,) = numbers(several)
+    def method(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+        (days,) = numbers(inputs)
         low, high = double(FIRST_DAY), double(LAST_DAY)
         made = form.format(f"floor({{x}} * {double(size)} + 0.5e0)")
         return bind(days, lambda x: f"CASE WHEN {x} >= {low} AND {x} <= {high} THEN {made.format(x=x)} END")
@@ -350,8 +350,8 @@ def _moment_of(form: str, size: int) -> Form:
     return method
 
 
-def _make_date(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    year, month, day = (as_kind(one, "integer") for one in several)
+def _make_date(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    year, month, day = (as_kind(part, "integer") for part in inputs)
     # a year of four digits, a month and a day of two; the cast is NULL where there is no such day
     text = bind(
         year,
@@ -369,19 +369,19 @@ def _make_date(bind: Bind, name: str, several: Several, safe: bool) -> str:
     return f"TRY_CAST({text} AS DATE)"
 
 
-def _format_date(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    return f"strftime({several[0].sql}, {several[1].sql})"
+def _format_date(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    return f"strftime({inputs[0].sql}, {inputs[1].sql})"
 
 
-def _to_date(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    sql, kind = several[0].sql, several[0].kind
+def _to_date(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    sql, kind = inputs[0].sql, inputs[0].kind
     if kind == "text":
         return f"TRY_CAST(regexp_extract({sql}, {quoted(f'^{_DATE_TEXT}$')}) AS DATE)"
     return _as_date(sql, kind)
 
 
-def _to_timestamp(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    sql, kind = several[0].sql, several[0].kind
+def _to_timestamp(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    sql, kind = inputs[0].sql, inputs[0].kind
     if kind == "text":
         return f"TRY_CAST(regexp_extract({sql}, {quoted(f'^{_DATE_TEXT}(?: {_TIME_TEXT})?$')}) AS TIMESTAMP)"
     return _as_moment(sql, kind)

@@ -216,7 +216,7 @@ class PostgresDialect(Dialect):
         return f" JOIN {other} {on}"
 
     def all_but(self, *columns: str) -> str:
-        return "*"  # a column more is in nobody's way
+        return "*"  # an extra column does no harm
 
 
 POSTGRES = PostgresDialect()

@@ -51,12 +51,12 @@ def whole(value: int) -> str:
 def double(value: Fraction | int | float) -> str:
     """Return the double that is nearest to a number, as SQL."""
     try:
-        found = float(value)
+        number = float(value)
     except OverflowError:
         raise_alone(Unsupported("a constant is too large for a double"))
-    if found in (float("inf"), float("-inf")):
-        return f"'{'-' if found < 0 else ''}Infinity'::float8"
-    return f"'{found!r}'::float8"
+    if number in (float("inf"), float("-inf")):
+        return f"'{'-' if number < 0 else ''}Infinity'::float8"
+    return f"'{number!r}'::float8"
 
 
 def text(value: str) -> str:
@@ -80,7 +80,7 @@ def _power(exponent: int) -> str:
     return double(Fraction(2) ** exponent)
 
 
-_MOST = double(LARGEST_DOUBLE)
+_LARGEST = double(LARGEST_DOUBLE)
 _ZERO, _HALF = double(0), double(0.5)
 
 
@@ -97,7 +97,7 @@ def plus(bind: Bind, x: str, y: str) -> str:
         x,
         y,
         f"CASE WHEN {{a}} <= {small} AND {{b}} <= {small} THEN {{x}} + {{y}} "
-        f"WHEN {{a}} > {_MOST} OR {{b}} > {_MOST} THEN NULL "
+        f"WHEN {{a}} > {_LARGEST} OR {{b}} > {_LARGEST} THEN NULL "
         f"WHEN ({{x}} < {_ZERO}) <> ({{y}} < {_ZERO}) OR {{a}} < {tiny} OR {{b}} < {tiny} THEN {{x}} + {{y}} "
         f"WHEN abs({{x}} * {_HALF} + {{y}} * {_HALF}) < {_power(1023)} THEN {{x}} + {{y}} END",
     )
@@ -114,7 +114,7 @@ def times(bind: Bind, x: str, y: str) -> str:
         bind,
         x,
         y,
-        f"CASE WHEN {{x}} IS NULL OR {{y}} IS NULL OR {{a}} > {_MOST} OR {{b}} > {_MOST} THEN NULL "
+        f"CASE WHEN {{x}} IS NULL OR {{y}} IS NULL OR {{a}} > {_LARGEST} OR {{b}} > {_LARGEST} THEN NULL "
         f"WHEN {{x}} = {_ZERO} OR {{y}} = {_ZERO} THEN {_ZERO} "
         f"WHEN {_middle('{a}')} AND {_middle('{b}')} THEN {{x}} * {{y}} "
         f"WHEN {least} > {_power(512)} THEN NULL "
@@ -133,8 +133,8 @@ def over(bind: Bind, x: str, y: str) -> str:
         bind,
         x,
         y,
-        f"CASE WHEN {{x}} IS NULL OR {{y}} IS NULL OR {{y}} = {_ZERO} OR {{a}} > {_MOST} THEN NULL "
-        f"WHEN {{b}} > {_MOST} OR {{x}} = {_ZERO} THEN {_ZERO} "
+        f"CASE WHEN {{x}} IS NULL OR {{y}} IS NULL OR {{y}} = {_ZERO} OR {{a}} > {_LARGEST} THEN NULL "
+        f"WHEN {{b}} > {_LARGEST} OR {{x}} = {_ZERO} THEN {_ZERO} "
         f"WHEN {_middle('{a}')} AND {_middle('{b}')} THEN {{x}} / {{y}} "
         f"WHEN {{b}} > {_power(500)} THEN CASE WHEN {{a}} > {double(1)} THEN {{x}} / {{y}} "
         f"WHEN {{a}} >= {_power(-500)} THEN "
@@ -164,8 +164,8 @@ def wide(sql: str) -> str:
 
 
 def _arithmetic(operator: str) -> Form:
-    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
-        kind, (x, y) = unified(name, several)
+    def method(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+        kind, (x, y) = unified(name, inputs)
         if kind == "number":
             guarded = times if operator == "*" else plus
             return guarded(bind, x, f"(- {y})" if operator == "-" else y)
@@ -176,36 +176,36 @@ def _arithmetic(operator: str) -> Form:
     return method
 
 
-def _divide(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    return over(bind, *numbers(several))
+def _divide(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    return over(bind, *numbers(inputs))
 
 
-def _modulo(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    kind, (x, y) = unified(name, several)
+def _modulo(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    kind, (x, y) = unified(name, inputs)
     if kind == "number":
         raise Unsupported("PostgreSQL has no MOD of numbers that are not whole; declare them integer()")
     return bind(y, lambda y: f"CAST(CASE WHEN {y} <> 0 THEN mod({wide(x)}, {wide(y)}) END AS bigint)")
 
 
-def _divide_whole(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    x, y = (as_kind(one, "integer") for one in several)
+def _divide_whole(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    x, y = (as_kind(part, "integer") for part in inputs)
     return bind(y, lambda y: fit(bind, f"CASE WHEN {y} <> 0 THEN div({wide(x)}, {wide(y)}) END"))
 
 
-def _negate(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    x = several[0].sql
-    return fit(bind, f"(- {wide(x)})") if several[0].kind == "integer" and not safe else f"(- {x})"
+def _negate(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    x = inputs[0].sql
+    return fit(bind, f"(- {wide(x)})") if inputs[0].kind == "integer" and not safe else f"(- {x})"
 
 
-def _abs(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    x = several[0].sql
-    return fit(bind, f"abs({wide(x)})") if several[0].kind == "integer" and not safe else f"abs({x})"
+def _abs(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    x = inputs[0].sql
+    return fit(bind, f"abs({wide(x)})") if inputs[0].kind == "integer" and not safe else f"abs({x})"
 
 
 def _rounding(form: str) -> Form:
-    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
-        x = several[0].sql
-        return x if several[0].kind == "integer" else fit(bind, form.format(x))
+    def method(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+        x = inputs[0].sql
+        return x if inputs[0].kind == "integer" else fit(bind, form.format(x))
 
     return method
 
@@ -213,64 +213,64 @@ def _rounding(form: str) -> Form:
 _HALF_UP = f"floor({{}} + {double(0.5)})"
 
 
-def _round_to(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    digits = int(str(several[1].argument.constant))
-    power, x = double(10 ** abs(digits)), as_kind(several[0], "number")
+def _round_to(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    digits = int(str(inputs[1].argument.constant))
+    power, x = double(10 ** abs(digits)), as_kind(inputs[0], "number")
     up, down = (times, over) if digits >= 0 else (over, times)
     return down(bind, _HALF_UP.format(up(bind, x, power)), power)
 
 
-def _sign(bind: Bind, name: str, several: Several, safe: bool) -> str:
+def _sign(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
     return bind(
-        several[0].sql, lambda x: f"CAST(CASE WHEN {x} > 0 THEN 1 WHEN {x} < 0 THEN -1 ELSE 0 * {x} END AS bigint)"
+        inputs[0].sql, lambda x: f"CAST(CASE WHEN {x} > 0 THEN 1 WHEN {x} < 0 THEN -1 ELSE 0 * {x} END AS bigint)"
     )
 
 
 def _partial(form: str, domain: str) -> Form:
     """Return a function of one double that has a value where a test over {x} is true, and is NULL elsewhere."""
 
-    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
-        (x,) = numbers(several)
+    def method(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+        (x,) = numbers(inputs)
         return bind(x, lambda x: f"CASE WHEN {domain.format(x=x)} THEN {form.format(x=x)} END")
 
     return method
 
 
-def _exp(bind: Bind, name: str, several: Several, safe: bool) -> str:
+def _exp(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
     # the largest double whose exponential is finite, and the least whose exponential is not 0
     high, low = double(709.782712893384), double(-745.1332191019411)
-    (x,) = numbers(several)
+    (x,) = numbers(inputs)
     return bind(x, lambda x: f"CASE WHEN {x} < {low} THEN {double(0)} WHEN {x} <= {high} THEN exp({x}) END")
 
 
 def _extreme(which: str) -> Form:
-    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
-        _, values = unified(name, several)
+    def method(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+        _, values = unified(name, inputs)
         return f"{which}({', '.join(values)})"  # which leaves NULLs out, and is NULL only if all are
 
     return method
 
 
-def _bin(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    width = several[1].argument.constant
-    if several[0].kind == "number" or isinstance(width, Fraction):
+def _bin(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    width = inputs[1].argument.constant
+    if inputs[0].kind == "number" or isinstance(width, Fraction):
         if float(Fraction(str(width))) == 0.0:
             raise Unsupported("the width of a bin is too small for a double")
         size = double(Fraction(str(width)))
-        steps = f"floor({over(bind, as_kind(several[0], 'number'), size)})"
+        steps = f"floor({over(bind, as_kind(inputs[0], 'number'), size)})"
         if isinstance(width, Fraction):
             return f"({times(bind, steps, size)} + {double(0)})"
         return fit(bind, f"({wide(fit(bind, steps))} * {whole(int(str(width)))})")
     size = wide(whole(int(str(width))))
     return bind(
-        as_kind(several[0], "integer"),
+        as_kind(inputs[0], "integer"),
         lambda x: fit(bind, f"({wide(x)} - mod(mod({wide(x)}, {size}) + {size}, {size}))"),
     )
 
 
-def _bucket(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    low, high = (Fraction(str(one.argument.constant)) for one in several[1:3])
-    bins, span = int(str(several[3].argument.constant)), high - low
+def _bucket(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    low, high = (Fraction(str(part.argument.constant)) for part in inputs[1:3])
+    bins, span = int(str(inputs[3].argument.constant)), high - low
     if float(span) == 0.0:
         raise Unsupported("the ends of a histogram are too close for doubles")
     if max(abs(low), abs(high)) * bins > Fraction(2) ** 1000:
@@ -287,7 +287,7 @@ def _bucket(bind: Bind, name: str, several: Several, safe: bool) -> str:
         )
         return f"CASE WHEN {x} <= {bottom} THEN {whole(0)} WHEN {x} >= {top} THEN {last} ELSE {inside} END"
 
-    return bind(as_kind(several[0], "number"), body)
+    return bind(as_kind(inputs[0], "number"), body)
 
 
 # Texts, and conversions from one kind to another. All are of the collation "C": bytes.
@@ -301,33 +301,33 @@ def _count(constant: Rendered) -> str:
 def _with_counts(form: str) -> Form:
     """Return a function of a text whose constant whole numbers are counts of characters."""
 
-    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
-        return form.format(*(_count(one) if one.kind == "integer" else as_kind(one, "text") for one in several))
+    def method(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+        return form.format(*(_count(part) if part.kind == "integer" else as_kind(part, "text") for part in inputs))
 
     return method
 
 
-def _concat(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    return cut_text("(" + " || ".join(cut_text(as_kind(rendered, "text")) for rendered in several) + ")")
+def _concat(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    return cut_text("(" + " || ".join(cut_text(as_kind(rendered, "text")) for rendered in inputs) + ")")
 
 
-def _ends_with(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    x, y = (as_kind(one, "text") for one in several)
+def _ends_with(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    x, y = (as_kind(part, "text") for part in inputs)
     return bind(y, lambda y: f"(right({x}, length({y})) = {y})")
 
 
-def _like(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    escape = several[2].sql if len(several) == 3 else "''"  # none, where PostgreSQL would take a backslash
-    return f"({as_kind(several[0], 'text')} LIKE {several[1].sql} ESCAPE {escape})"
+def _like(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    escape = inputs[2].sql if len(inputs) == 3 else "''"  # none, where PostgreSQL would take a backslash
+    return f"({as_kind(inputs[0], 'text')} LIKE {inputs[1].sql} ESCAPE {escape})"
 
 
 def _matches(x: str, pattern: str) -> str:
     return f"{x} ~ {text(f'^(?:{pattern})$')}"
 
 
-def _to_integer(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    x = several[0].sql
-    match several[0].kind:
+def _to_integer(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    x = inputs[0].sql
+    match inputs[0].kind:
         case "text":
             read = bind(x, lambda x: f"CASE WHEN {_matches(x, ' *[+-]?[0-9]+ *')} THEN CAST({x} AS numeric) END")
             return fit(bind, read)
@@ -335,30 +335,30 @@ def _to_integer(bind: Bind, name: str, several: Several, safe: bool) -> str:
             return bind(x, lambda x: f"CASE WHEN {x} THEN {whole(1)} WHEN NOT {x} THEN {whole(0)} END")
         case "number":
             return fit(bind, _HALF_UP.format(x))
-    return as_kind(several[0], "integer")
+    return as_kind(inputs[0], "integer")
 
 
-def _to_number(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    if several[0].kind == "text":
+def _to_number(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    if inputs[0].kind == "text":
         raise Unsupported("PostgreSQL has no cast of texts to numbers that never fails; cast to INTEGER, or declare it")
-    return as_kind(several[0], "number")
+    return as_kind(inputs[0], "number")
 
 
-def _to_text(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    x = several[0].sql
-    match several[0].kind:
+def _to_text(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    x = inputs[0].sql
+    match inputs[0].kind:
         case "boolean":
             return bind(x, lambda x: f"CASE WHEN {x} THEN {text('true')} WHEN NOT {x} THEN {text('false')} END")
         case "date":
             return f"(to_char(CAST({x} AS timestamp), 'YYYY-MM-DD') COLLATE \"C\")"
         case "integer":
             return f'(CAST({x} AS text) COLLATE "C")'
-    return as_kind(several[0], "text")
+    return as_kind(inputs[0], "text")
 
 
-def _to_boolean(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    x = several[0].sql
-    match several[0].kind:
+def _to_boolean(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    x = inputs[0].sql
+    match inputs[0].kind:
         case "text":
             lower = bind(x, lambda x: f"CASE WHEN {_matches(x, '[a-zA-Z0-9]{1,5}')} THEN lower({x}) END")
             truths, untruths = ("'true', 't', '1'", "'false', 'f', '0'")
@@ -367,7 +367,7 @@ def _to_boolean(bind: Bind, name: str, several: Several, safe: bool) -> str:
             )
         case "integer":
             return f"({x} <> 0)"
-    return as_kind(several[0], "boolean")
+    return as_kind(inputs[0], "boolean")
 
 
 # Dates and points in time.
@@ -388,20 +388,20 @@ def since_1970(sql: str) -> str:
 
 
 def _part(field: str) -> Form:
-    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
-        return f"CAST(floor(extract({field} FROM {several[0].sql})) AS bigint)"
+    def method(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+        return f"CAST(floor(extract({field} FROM {inputs[0].sql})) AS bigint)"
 
     return method
 
 
-def _trunc(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    part, moment = several
-    found = f"date_trunc({text(str(part.argument.constant))}, {as_moment(moment.sql, moment.kind)})"
-    return _as_date(found, None) if moment.kind == "date" else found
+def _trunc(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    part, moment = inputs
+    start = f"date_trunc({text(str(part.argument.constant))}, {as_moment(moment.sql, moment.kind)})"
+    return _as_date(start, None) if moment.kind == "date" else start
 
 
 def _ordinal(bind: Bind, part: str, sql: str, kind: Kind | None) -> str:
-    """Return the number of the part that holds a moment, counted from the start of the calendar, as bigint."""
+    """Return the number of the part that contains a moment, counted from the start of the calendar, as bigint."""
     if part in ("day", "week"):
         days = f"CAST({_as_date(sql, kind)} - {_MONDAY} AS bigint)"
         return days if part == "day" else f"({days} / 7)"
@@ -416,25 +416,25 @@ def _ordinal(bind: Bind, part: str, sql: str, kind: Kind | None) -> str:
     return months if part == "month" else f"({months} / 3)"
 
 
-def _diff(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    part = str(several[0].argument.constant)
-    first, last = (_ordinal(bind, part, moment.sql, moment.kind) for moment in several[1:])
+def _diff(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    part = str(inputs[0].argument.constant)
+    first, last = (_ordinal(bind, part, moment.sql, moment.kind) for moment in inputs[1:])
     return f"({last} - {first})"
 
 
 def _shift(part: str) -> Form:
-    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
-        kind, amount, dialect = several[0].kind, several[1].argument.constant, several[0].dialect
+    def method(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+        kind, amount, dialect = inputs[0].kind, inputs[1].argument.constant, inputs[0].dialect
         if type(amount) is not int or kind is None:
             raise InvariantError("a shift is by a constant whole number")
-        found = shift_range(part, amount, kind)
-        if found is None:
+        ends = shift_range(part, amount, kind)
+        if ends is None:
             return dialect.null(kind)
         named = {"day": f"days => {amount}", "month": f"months => {amount}", "second": f"secs => {double(amount)}"}
-        low, high = dialect.constant(found[0]), dialect.constant(found[1])
+        low, high = dialect.constant(ends[0]), dialect.constant(ends[1])
         typed = dialect.types[kind]
         return bind(
-            several[0].sql,
+            inputs[0].sql,
             lambda x: (
                 f"CASE WHEN {x} >= {low} AND {x} <= {high} THEN CAST({x} + make_interval({named[part]}) AS {typed}) END"
             ),
@@ -443,23 +443,23 @@ def _shift(part: str) -> Form:
     return method
 
 
-def _epoch_us(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    return since_1970(as_moment(several[0].sql, several[0].kind))
+def _epoch_us(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    return since_1970(as_moment(inputs[0].sql, inputs[0].kind))
 
 
-def _within_calendar(bind: Bind, several: Several, made: str) -> str:
-    (days,) = numbers(several)
+def _within_calendar(bind: Bind, inputs: Several, made: str) -> str:
+    (days,) = numbers(inputs)
     low, high = double(FIRST_DAY), double(LAST_DAY)
     return bind(days, lambda x: f"CASE WHEN {x} >= {low} AND {x} <= {high} THEN {made.format(x=x)} END")
 
 
-def _date_at(bind: Bind, name: str, several: Several, safe: bool) -> str:
+def _date_at(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
     made = f"(DATE '1970-01-01' + CAST(floor({{x}} + {double(0.5)}) AS integer))"
-    return _within_calendar(bind, several, made)
+    return _within_calendar(bind, inputs, made)
 
 
-def _timestamp_at(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    micro = _within_calendar(bind, several, f"CAST(floor({{x}} * {double(MICROSECONDS)} + {double(0.5)}) AS bigint)")
+def _timestamp_at(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    micro = _within_calendar(bind, inputs, f"CAST(floor({{x}} * {double(MICROSECONDS)} + {double(0.5)}) AS bigint)")
     return bind(
         micro,
         lambda q: (
@@ -478,8 +478,8 @@ def _day(y: str, m: str, d: str) -> str:
     return f"CASE WHEN {there} THEN CASE WHEN {d} <= {longest} THEN {made} END END"
 
 
-def _make_date(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    year, month, day = (as_kind(one, "integer") for one in several)
+def _make_date(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    year, month, day = (as_kind(part, "integer") for part in inputs)
     return bind(year, lambda y: bind(month, lambda m: bind(day, lambda d: _day(y, m, d))))
 
 
@@ -496,13 +496,13 @@ def _day_of(bind: Bind, x: str, pattern: str) -> str:
     return bind(part(1, 4), lambda y: bind(part(6, 2), lambda m: bind(part(9, 2), lambda d: _day(y, m, d))))
 
 
-def _to_date(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    sql, kind = several[0].sql, several[0].kind
+def _to_date(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    sql, kind = inputs[0].sql, inputs[0].kind
     return bind(sql, lambda x: _day_of(bind, x, _DATE_TEXT)) if kind == "text" else _as_date(sql, kind)
 
 
-def _to_timestamp(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    sql, kind = several[0].sql, several[0].kind
+def _to_timestamp(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    sql, kind = inputs[0].sql, inputs[0].kind
     if kind != "text":
         return as_moment(sql, kind)
     pattern = f"{_DATE_TEXT}(?: {_TIME_TEXT})?"
@@ -536,9 +536,9 @@ _SIGNS = {
 }
 
 
-def _format_date(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    parts = re.findall(r"%.|[^%]+|%$", str(several[1].argument.constant), re.DOTALL)
-    moment = as_moment(several[0].sql, several[0].kind)
+def _format_date(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    parts = re.findall(r"%.|[^%]+|%$", str(inputs[1].argument.constant), re.DOTALL)
+    moment = as_moment(inputs[0].sql, inputs[0].kind)
 
     def body(x: str) -> str:
         made = [

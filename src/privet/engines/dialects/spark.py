@@ -39,7 +39,7 @@ TYPES: dict[Kind, str] = {
     "date": "DATE",
     "timestamp": "TIMESTAMP_NTZ",
 }
-"""The one engine type that holds each kind; everything is read as these."""
+"""The one engine type of each kind; everything is read as these."""
 
 _WIDE = "DECIMAL(38,0)"
 _INFINITY = "CAST('Infinity' AS DOUBLE)"
@@ -64,8 +64,8 @@ def text_literal(text: str) -> str:
     except UnicodeEncodeError:
         raise_alone(Unsupported("a text constant must be valid Unicode, without lone surrogates"))
     written = [
-        one if _PLAIN.fullmatch(one) else f"\\u{ord(one):04x}" if ord(one) < 2**16 else f"\\U{ord(one):08x}"
-        for one in text
+        char if _PLAIN.fullmatch(char) else f"\\u{ord(char):04x}" if ord(char) < 2**16 else f"\\U{ord(char):08x}"
+        for char in text
     ]
     return f"'{''.join(written)}'"
 
@@ -87,12 +87,12 @@ def whole(value: int) -> str:
 def double(value: Fraction | int | float) -> str:
     """Return the double that is nearest to a number."""
     try:
-        found = float(value)
+        number = float(value)
     except OverflowError:
         raise_alone(Unsupported("a constant is too large for a double"))
-    if found in (float("inf"), float("-inf")):
-        return _INFINITY if found > 0 else "CAST('-Infinity' AS DOUBLE)"
-    return f"({found!r}D)" if found < 0 else f"{found!r}D"
+    if number in (float("inf"), float("-inf")):
+        return _INFINITY if number > 0 else "CAST('-Infinity' AS DOUBLE)"
+    return f"({number!r}D)" if number < 0 else f"{number!r}D"
 
 
 def bound_list(values: Sequence[Key]) -> str:
@@ -114,13 +114,13 @@ def _finite(bind: Bind, sql: str) -> str:
 
 
 def _floored(bind: Bind, sql: str, function: str = "floor") -> str:
-    """Return a double made whole in 64 bits, or NULL where these do not hold it: floor itself would raise."""
+    """Return a double made whole in 64 bits, or NULL where it does not fit: floor itself would raise."""
     low, high = double(-_EDGE), double(_EDGE)
     return bind(sql, lambda x: f"CASE WHEN {x} >= {low} AND {x} < {high} THEN {function}({x}) END")
 
 
 def _truncated(bind: Bind, sql: str) -> str:
-    # a cast of 2**63, which is one too many, gives one less instead of NULL
+    # a cast of 2**63, which is one too many, returns one less instead of NULL
     low, high = double(-_EDGE), double(_EDGE)
     return bind(sql, lambda x: f"CASE WHEN {x} >= {low} AND {x} < {high} THEN CAST({x} AS BIGINT) END")
 
@@ -135,8 +135,8 @@ _TRY = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}
 
 
 def _arithmetic(operator: str) -> Form:
-    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
-        kind, (x, y) = unified(name, several)
+    def method(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+        kind, (x, y) = unified(name, inputs)
         if kind == "integer" and not safe:
             return f"{_TRY[operator]}({x}, {y})"
         return f"({x} {operator} {y})" if safe or kind is None else _finite(bind, f"({x} {operator} {y})")
@@ -144,18 +144,18 @@ def _arithmetic(operator: str) -> Form:
     return method
 
 
-def _divide(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    x, y = numbers(several)
+def _divide(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    x, y = numbers(inputs)
     return _finite(bind, f"try_divide({x}, {y})")
 
 
-def _modulo(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    kind, (x, y) = unified(name, several)
+def _modulo(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    kind, (x, y) = unified(name, inputs)
     return _finite(bind, f"try_mod({x}, {y})") if kind == "number" else f"try_mod({x}, {y})"
 
 
-def _divide_whole(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    first, second = (as_kind(one, "integer") for one in several)
+def _divide_whole(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    first, second = (as_kind(part, "integer") for part in inputs)
 
     def body(x: str, y: str) -> str:  # the least 64-bit number divided by -1 does not fit into 64 bits
         return f"CASE WHEN {y} = -1L THEN try_subtract(0L, {x}) WHEN {y} <> 0L THEN {x} DIV {y} END"
@@ -163,43 +163,43 @@ def _divide_whole(bind: Bind, name: str, several: Several, safe: bool) -> str:
     return bind(first, lambda x: bind(second, lambda y: body(x, y)))
 
 
-def _negate(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    x = several[0].sql
-    return f"try_subtract(0L, {x})" if several[0].kind == "integer" and not safe else f"(- {x})"
+def _negate(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    x = inputs[0].sql
+    return f"try_subtract(0L, {x})" if inputs[0].kind == "integer" and not safe else f"(- {x})"
 
 
-def _abs(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    x = several[0].sql
-    if several[0].kind != "integer" or safe:
+def _abs(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    x = inputs[0].sql
+    if inputs[0].kind != "integer" or safe:
         return f"abs({x})"
     return bind(x, lambda v: f"CASE WHEN {v} <> {whole(INT64[0])} THEN abs({v}) END")
 
 
 def _rounding(make: Callable[[Bind, str], str]) -> Form:
-    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
-        x = several[0].sql
-        return x if several[0].kind == "integer" else make(bind, x)
+    def method(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+        x = inputs[0].sql
+        return x if inputs[0].kind == "integer" else make(bind, x)
 
     return method
 
 
-def _round_to(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    digits = int(str(several[1].argument.constant))
+def _round_to(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    digits = int(str(inputs[1].argument.constant))
     power = double(10 ** abs(digits))
     up, down = ("*", "/") if digits >= 0 else ("/", "*")
-    steps = _floor_double(bind, f"({as_kind(several[0], 'number')} {up} {power} + 0.5D)")
+    steps = _floor_double(bind, f"({as_kind(inputs[0], 'number')} {up} {power} + 0.5D)")
     return _finite(bind, f"({steps} {down} {power})")
 
 
 def _real(form: str) -> Form:
-    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
-        return _finite(bind, form.format(*numbers(several)))
+    def method(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+        return _finite(bind, form.format(*numbers(inputs)))
 
     return method
 
 
-def _power(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    base, exponent = numbers(several)
+def _power(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    base, exponent = numbers(inputs)
 
     def body(x: str, y: str) -> str:  # where others have 1, Java has no number
         return f"CASE WHEN abs({x}) = 1D AND abs({y}) = {_INFINITY} THEN 1D ELSE pow({x}, {y}) END"
@@ -208,34 +208,34 @@ def _power(bind: Bind, name: str, several: Several, safe: bool) -> str:
 
 
 def _extreme(which: str) -> Form:
-    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
-        _, values = unified(name, several)
+    def method(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+        _, values = unified(name, inputs)
         return f"{which}({', '.join(values)})" if len(values) > 1 else values[0]
 
     return method
 
 
-def _bin(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    width = several[1].argument.constant
-    if several[0].kind == "number" or isinstance(width, Fraction):
+def _bin(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    width = inputs[1].argument.constant
+    if inputs[0].kind == "number" or isinstance(width, Fraction):
         size = double(Fraction(str(width)))
         if float(Fraction(str(width))) == 0.0:
             raise Unsupported("the width of a bin is too small for a double")
-        steps = f"({as_kind(several[0], 'number')} / {size})"
+        steps = f"({as_kind(inputs[0], 'number')} / {size})"
         if isinstance(width, Fraction):
             return _finite(bind, f"({_floor_double(bind, steps)} * {size} + 0D)")
         return f"try_multiply({_floored(bind, steps)}, {whole(int(str(width)))})"
-    size, x = whole(int(str(width))), as_kind(several[0], "integer")
+    size, x = whole(int(str(width))), as_kind(inputs[0], "integer")
     # what is left after whole division has the sign of x, so it is made positive
     return bind(x, lambda v: f"try_subtract({v}, pmod({v}, {size}))")
 
 
-def _bucket(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    low, high = (Fraction(str(rendered.argument.constant)) for rendered in several[1:3])
-    bins = int(str(several[3].argument.constant))
+def _bucket(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    low, high = (Fraction(str(rendered.argument.constant)) for rendered in inputs[1:3])
+    bins = int(str(inputs[3].argument.constant))
     if float(high - low) == 0.0:
         raise Unsupported("the ends of a histogram are too close for doubles")
-    place = f"(({as_kind(several[0], 'number')} - {double(low)}) * {double(bins)} / {double(high - low)})"
+    place = f"(({as_kind(inputs[0], 'number')} - {double(low)}) * {double(bins)} / {double(high - low)})"
     first, last = whole(0), whole(bins - 1)
 
     def body(x: str) -> str:
@@ -251,8 +251,8 @@ def _bucket(bind: Bind, name: str, several: Several, safe: bool) -> str:
 def _as_whole(form: str) -> Form:
     texts = text_form(form)
 
-    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
-        return f"CAST({texts(bind, name, several, safe)} AS BIGINT)"
+    def method(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+        return f"CAST({texts(bind, name, inputs, safe)} AS BIGINT)"
 
     return method
 
@@ -264,83 +264,83 @@ def _lower(sql: str) -> str:
     return f"translate({sql}, '{_UPPER}', '{_LOWER}')"
 
 
-def _substring(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    start, length = (f"CAST({one.sql} AS INT)" for one in several[1:])
-    return f"substring({as_kind(several[0], 'text')}, {start}, {length})"
+def _substring(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    start, length = (f"CAST({part.sql} AS INT)" for part in inputs[1:])
+    return f"substring({as_kind(inputs[0], 'text')}, {start}, {length})"
 
 
-def _right(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    return f"right({as_kind(several[0], 'text')}, CAST({several[1].sql} AS INT))"
+def _right(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    return f"right({as_kind(inputs[0], 'text')}, CAST({inputs[1].sql} AS INT))"
 
 
 def _pad(which: str) -> Form:
-    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
-        return f"{which}({as_kind(several[0], 'text')}, CAST({several[1].sql} AS INT), {several[2].sql})"
+    def method(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+        return f"{which}({as_kind(inputs[0], 'text')}, CAST({inputs[1].sql} AS INT), {inputs[2].sql})"
 
     return method
 
 
-def _split_part(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    return f"split_part({as_kind(several[0], 'text')}, {several[1].sql}, CAST({several[2].sql} AS INT))"
+def _split_part(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    return f"split_part({as_kind(inputs[0], 'text')}, {inputs[1].sql}, CAST({inputs[2].sql} AS INT))"
 
 
-def _concat(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    return cut_text(f"concat({', '.join(cut_text(as_kind(rendered, 'text')) for rendered in several)})")
+def _concat(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    return cut_text(f"concat({', '.join(cut_text(as_kind(rendered, 'text')) for rendered in inputs)})")
 
 
-def _like(bind: Bind, name: str, several: Several, safe: bool) -> str:
+def _like(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
     """Return a LIKE whose escape is always written: Spark's own default is a backslash, which is a character here."""
-    pattern = str(several[1].argument.constant)
-    escape = str(several[2].argument.constant) if len(several) == 3 else None
-    own = next(one for one in ("!", "~", "^", "#", *map(chr, range(0x100, 0x17F))) if one not in pattern)
+    pattern = str(inputs[1].argument.constant)
+    escape = str(inputs[2].argument.constant) if len(inputs) == 3 else None
+    own = next(sign for sign in ("!", "~", "^", "#", *map(chr, range(0x100, 0x17F))) if sign not in pattern)
     written, place = [], 0
     while place < len(pattern):
-        one = pattern[place]
-        if one == escape:
+        char = pattern[place]
+        if char == escape:
             place += 1
-            one = own + pattern[place] if pattern[place] in "%_" else pattern[place]
-        written.append(one)
+            char = own + pattern[place] if pattern[place] in "%_" else pattern[place]
+        written.append(char)
         place += 1
-    return f"({as_kind(several[0], 'text')} LIKE {text_literal(''.join(written))} ESCAPE '{own}')"
+    return f"({as_kind(inputs[0], 'text')} LIKE {text_literal(''.join(written))} ESCAPE '{own}')"
 
 
 _WHOLE_TEXT = text_literal(r"\A *([+-]?[0-9]+) *\z")
 _NUMBER_TEXT = text_literal(r"\A *([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?) *\z")
 
 
-def _to_integer(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    x = several[0].sql
-    match several[0].kind:
+def _to_integer(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    x = inputs[0].sql
+    match inputs[0].kind:
         case "text":
             return _fit(f"regexp_extract({x}, {_WHOLE_TEXT}, 1)")
         case "boolean":
             return f"CAST({x} AS BIGINT)"
         case "number":
             return _floored(bind, f"({x} + 0.5D)")
-    return as_kind(several[0], "integer")
+    return as_kind(inputs[0], "integer")
 
 
-def _to_number(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    if several[0].kind == "text":
-        return _finite(bind, f"try_cast(regexp_extract({several[0].sql}, {_NUMBER_TEXT}, 1) AS DOUBLE)")
-    return as_kind(several[0], "number")
+def _to_number(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    if inputs[0].kind == "text":
+        return _finite(bind, f"try_cast(regexp_extract({inputs[0].sql}, {_NUMBER_TEXT}, 1) AS DOUBLE)")
+    return as_kind(inputs[0], "number")
 
 
-def _to_text(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    if several[0].kind == "number":
+def _to_text(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    if inputs[0].kind == "number":
         raise Unsupported("Spark writes numbers as other texts than DuckDB; ROUND it to whole numbers first")
-    return as_kind(several[0], "text")
+    return as_kind(inputs[0], "text")
 
 
-def _to_boolean(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    x = several[0].sql
-    match several[0].kind:
+def _to_boolean(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    x = inputs[0].sql
+    match inputs[0].kind:
         case "text":
             truths, rest = "('true', 't', '1')", "('false', 'f', '0')"
             return bind(_lower(x), lambda v: f"CASE WHEN {v} IN {truths} THEN true WHEN {v} IN {rest} THEN false END")
         case "integer":
             return f"({x} <> 0L)"
-    return as_kind(several[0], "boolean")
+    return as_kind(inputs[0], "boolean")
 
 
 # Dates and points in time. Sessions are in UTC, so that a cast between times with and without a zone changes nothing.
@@ -363,16 +363,16 @@ def _micros(sql: str) -> str:
 
 
 def _part(form: str) -> Form:
-    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
-        return f"CAST({form.format(several[0].sql)} AS BIGINT)"
+    def method(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+        return f"CAST({form.format(inputs[0].sql)} AS BIGINT)"
 
     return method
 
 
-def _trunc(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    part, moment = several
-    found = f"date_trunc({text_literal(str(part.argument.constant))}, CAST({moment.sql} AS TIMESTAMP))"
-    return f"CAST({found} AS {'DATE' if moment.kind == 'date' else 'TIMESTAMP_NTZ'})"
+def _trunc(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    part, moment = inputs
+    start = f"date_trunc({text_literal(str(part.argument.constant))}, CAST({moment.sql} AS TIMESTAMP))"
+    return f"CAST({start} AS {'DATE' if moment.kind == 'date' else 'TIMESTAMP_NTZ'})"
 
 
 def _days(sql: str) -> str:
@@ -380,7 +380,7 @@ def _days(sql: str) -> str:
 
 
 def _ordinal(bind: Bind, part: str, sql: str, kind: Kind | None) -> str:
-    """Return the number of the part that holds a moment, counted from the start of the calendar."""
+    """Return the number of the part that contains a moment, counted from the start of the calendar."""
     if part in ("day", "week"):
         days = _days(_as_date(sql, kind))
         return days if part == "day" else f"({days} DIV 7L)"
@@ -393,9 +393,9 @@ def _ordinal(bind: Bind, part: str, sql: str, kind: Kind | None) -> str:
     return months if part == "month" else f"({months} DIV 3)"
 
 
-def _diff(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    part = str(several[0].argument.constant)
-    first, last = (_ordinal(bind, part, moment.sql, moment.kind) for moment in several[1:])
+def _diff(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    part = str(inputs[0].argument.constant)
+    first, last = (_ordinal(bind, part, moment.sql, moment.kind) for moment in inputs[1:])
     return f"CAST({last} - {first} AS BIGINT)"
 
 
@@ -404,22 +404,22 @@ _DAY_STEPS = {"day": "date_add({x}, {n})", "month": "add_months({x}, {n})"}
 
 
 def _shift(part: str) -> Form:
-    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
-        kind, amount = several[0].kind, several[1].argument.constant
+    def method(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+        kind, amount = inputs[0].kind, inputs[1].argument.constant
         if type(amount) is not int:
             raise InvariantError("a shift is by a constant whole number")
         typed = "DATE" if kind == "date" else "TIMESTAMP_NTZ"
-        found = shift_range(part, amount, kind)
-        if found is None:
+        ends = shift_range(part, amount, kind)
+        if ends is None:
             return f"CAST(NULL AS {typed})"
-        low, high = SPARK.constant(found[0]), SPARK.constant(found[1])
+        low, high = SPARK.constant(ends[0]), SPARK.constant(ends[1])
 
         def moved(x: str) -> str:
             if kind == "date" and part in _DAY_STEPS:
                 return _DAY_STEPS[part].format(x=x, n=amount)
             return f"CAST({_as_moment(x, kind)} + {_STEPS[part].format(amount)} AS {typed})"
 
-        return bind(several[0].sql, lambda x: f"CASE WHEN {x} >= {low} AND {x} <= {high} THEN {moved(x)} END")
+        return bind(inputs[0].sql, lambda x: f"CASE WHEN {x} >= {low} AND {x} <= {high} THEN {moved(x)} END")
 
     return method
 
@@ -427,8 +427,8 @@ def _shift(part: str) -> Form:
 def _moment_of(form: str, size: int) -> Form:
     """Return the form of a moment that lies a number of days after the start of 1970, in whole parts of a day."""
 
-    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
-        (days,) = numbers(several)
+    def method(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+        (days,) = numbers(inputs)
         low, high = double(FIRST_DAY), double(LAST_DAY)
         made = form.format(f"floor({{x}} * {double(size)} + 0.5D)")
         return bind(days, lambda x: f"CASE WHEN {x} >= {low} AND {x} <= {high} THEN {made.format(x=x)} END")
@@ -436,8 +436,8 @@ def _moment_of(form: str, size: int) -> Form:
     return method
 
 
-def _make_date(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    year, month, day = (as_kind(one, "integer") for one in several)
+def _make_date(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    year, month, day = (as_kind(part, "integer") for part in inputs)
 
     def text(y: str, m: str, d: str) -> str:
         inside = f"{y} BETWEEN 1L AND 9999L AND {m} BETWEEN 1L AND 12L AND {d} BETWEEN 1L AND 31L"
@@ -482,8 +482,8 @@ _SIGNS = {
 _SIGN = re.compile(r"%.|[^%]+", re.DOTALL)
 
 
-def _format_date(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    signs = _SIGN.findall(str(several[1].argument.constant))
+def _format_date(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    signs = _SIGN.findall(str(inputs[1].argument.constant))
 
     def body(x: str) -> str:
         parts = [
@@ -492,19 +492,19 @@ def _format_date(bind: Bind, name: str, several: Several, safe: bool) -> str:
         ]
         return f"CASE WHEN {x} IS NOT NULL THEN concat('', {', '.join(parts) or text_literal('')}) END"
 
-    return bind(_as_moment(several[0].sql, several[0].kind), body)
+    return bind(_as_moment(inputs[0].sql, inputs[0].kind), body)
 
 
-def _to_date(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    sql, kind = several[0].sql, several[0].kind
+def _to_date(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    sql, kind = inputs[0].sql, inputs[0].kind
     if kind == "text":
         form = text_literal(rf"\A({_DATE_TEXT})\z")
         return f"try_cast(regexp_extract({sql}, {form}, 1) AS DATE)"
     return _as_date(sql, kind)
 
 
-def _to_timestamp(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    sql, kind = several[0].sql, several[0].kind
+def _to_timestamp(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    sql, kind = inputs[0].sql, inputs[0].kind
     if kind == "text":
         form = text_literal(rf"\A({_DATE_TEXT}(?: {_TIME_TEXT})?)\z")
         return f"try_cast(regexp_extract({sql}, {form}, 1) AS TIMESTAMP_NTZ)"
@@ -527,7 +527,7 @@ FORMS: dict[str, Form] = {
     "truncate": _rounding(_truncated),
     "round": _rounding(lambda bind, x: _floored(bind, f"({x} + 0.5D)")),
     "round_to": _round_to,
-    "sign": lambda bind, name, several, safe: f"CAST(sign({several[0].sql}) AS BIGINT)",
+    "sign": lambda bind, name, inputs, safe: f"CAST(sign({inputs[0].sql}) AS BIGINT)",
     "sqrt": _real("sqrt({})"),
     "ln": _real("ln({})"),
     "log10": _real("log10({})"),
@@ -538,7 +538,7 @@ FORMS: dict[str, Form] = {
     "greatest": _extreme("greatest"),
     "bin": _bin,
     "bucket": _bucket,
-    "lower": lambda bind, name, several, safe: _lower(as_kind(several[0], "text")),
+    "lower": lambda bind, name, inputs, safe: _lower(as_kind(inputs[0], "text")),
     "upper": text_form(f"translate({{}}, '{_LOWER}', '{_UPPER}')"),
     "length": _as_whole("length({})"),
     "trim": text_form("trim(BOTH ' ' FROM {})"),
@@ -578,7 +578,7 @@ FORMS: dict[str, Form] = {
     "add_seconds": _shift("second"),
     "to_date": _to_date,
     "to_timestamp": _to_timestamp,
-    "epoch_us": lambda bind, name, several, safe: _micros(_as_moment(several[0].sql, several[0].kind)),
+    "epoch_us": lambda bind, name, inputs, safe: _micros(_as_moment(inputs[0].sql, inputs[0].kind)),
     "as_date": _moment_of("date_from_unix_date(CAST({} AS INT))", 1),
     "as_timestamp": _moment_of("CAST(timestamp_micros({}) AS TIMESTAMP_NTZ)", MICROSECONDS),
 }
@@ -684,8 +684,8 @@ class SparkDialect(Dialect):
     def keyed_hash(self, columns: Sequence[str], secret: int) -> str:
         # NULLs are left out of the hash, so (NULL, 1) and (1, NULL) would be alike without the tests before them
         first, second = (whole(((secret >> shift) & (2**64 - 1)) - 2**63) for shift in (0, 64))
-        told = [part for column in columns for part in (f"{column} IS NULL", column)]
-        return f"xxhash64({', '.join([first, *told, second])})"
+        parts = [part for column in columns for part in (f"{column} IS NULL", column)]
+        return f"xxhash64({', '.join([first, *parts, second])})"
 
     def nth_least(self, sql: str, place: int) -> str:
         return f"get(array_sort(collect_list({sql})), {place - 1})"

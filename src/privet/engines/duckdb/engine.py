@@ -60,17 +60,17 @@ BYTES_PER_ROW = 160
 """What one declared row is taken to need: a cell of one person and group, and a copy while sums are made."""
 
 MOST_PARTS = 16
-"""No scan is divided into more parts by itself: each part reads all rows."""
+"""No scan is divided into more parts automatically: each part reads all rows."""
 
 _SIZE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)([KMGT])(I?)B", re.IGNORECASE)
 
 
 def read_memory_limit(value: object) -> int:
     """Return a size such as "4GB", "512MB" or "1.5GiB" in bytes; refuse any other, and one that is too small."""
-    found = _SIZE.fullmatch(value) if isinstance(value, str) else None
-    if found is None:
+    parsed = _SIZE.fullmatch(value) if isinstance(value, str) else None
+    if parsed is None:
         raise BadParameter("memory_limit", value, "a size in quotes, such as '4GB' or '512MB'")
-    size = int(Fraction(found[1]) * (1024 if found[3] else 1000) ** (1 + "KMGT".index(found[2].upper())))
+    size = int(Fraction(parsed[1]) * (1024 if parsed[3] else 1000) ** (1 + "KMGT".index(parsed[2].upper())))
     if not LEAST_MEMORY <= size < 2**62:
         raise BadParameter("memory_limit", value, "at least '16MB': less does not hold the pages of one small scan")
     return size
@@ -106,7 +106,7 @@ def _no_folder() -> RequestError:
     )
 
 
-# A scan in parts: a hash puts each unit into one of them, each is read and bounded by itself, and sums are added.
+# A scan in parts: a hash puts each unit into one of them, each is read and bounded separately, and sums are added.
 #
 # Tables of an engine then hold the units of one part at a time, so that they fit into memory where all units would not.
 
@@ -117,7 +117,7 @@ Sums = dict[tuple[Key, ...], tuple[int, ...]]
 def divides(scan: Scan) -> bool:
     """Return whether the sums of a scan are those of its units added up, so that it can be run in parts.
 
-    Different values are not: one that units of two parts hold counts once. Counts by place are not read in parts, for
+    Different values are not: one that units of two parts share counts once. Counts by place are not read in parts, for
     the places to look at closely depend on all of them. Where each row is a unit, nothing is kept of any.
     """
     return scan.places is None and not scan.bounding.unbounded and scan.bounding.of is None
@@ -228,7 +228,7 @@ class Lanes:
     @contextmanager
     def lent(self) -> Iterator[Lane]:
         """Lend a connection; raise `EngineError` once they are closed."""
-        if os.getpid() != self._process:  # threads that hold connections do not come along into a forked child
+        if os.getpid() != self._process:  # threads with connections do not come along into a forked child
             self._renew()
         self._check_open()
         with self._free:
@@ -379,7 +379,7 @@ class DuckDB:
         return parts_for((schema.rows for schema in private), self._memory)
 
     def public_rows(self, name: str) -> list[tuple[Any, ...]] | None:
-        """Return the different rows of a public table, held to its facts, or None where there are too many."""
+        """Return the different rows of a public table, clamped to its facts, or None where there are too many."""
         schema = self._tables[name]
         if not schema.unit.public:
             raise InvariantError("the rows of a private table are read by scans only")
@@ -389,22 +389,22 @@ class DuckDB:
         return rows if len(rows) <= MOST_PUBLIC_ROWS else None
 
     def list_public(self, relation: Relation, most: int) -> list[tuple[Any, ...]] | None:
-        """Return the rows of a relation over public tables, held to its facts, or None where there are too many."""
+        """Return the rows of a relation over public tables, clamped to its facts, or None where there are too many."""
         if not all(name in self._tables and self._tables[name].unit.public for name in tables_of(relation)):
             raise InvariantError("the rows of a private table are read by scans only")
         schema = schema_of(relation, self._tables)
         columns = ", ".join(physical(schema).values())
         rows = relation_sql(relation, self._tables, self._relations, secrets.randbits(128), self._dialect)
         listed = f"SELECT {columns} FROM {rows} LIMIT {whole(most, 'most') + 1}"
-        found = self._run(listed, None, lambda result: result.fetchall(), self._public)
-        return found if len(found) <= most else None
+        fetched = self._run(listed, None, lambda result: result.fetchall(), self._public)
+        return fetched if len(fetched) <= most else None
 
     def broken_links(self) -> list[str]:
-        """Return what is wrong with the links between tables. For the custodian alone: it tells about the data."""
+        """Return what is wrong with the links between tables. For the custodian alone: it is about the data."""
         return broken_links(self._fetch, self._tables, self._relations)
 
     def excesses(self) -> dict[str, tuple[Excess, ...]]:
-        """Return what the limits on contributions take away. For the custodian alone: it tells about the data."""
+        """Return what the limits on contributions take away. For the custodian alone: it is about the data."""
         return excesses(self._fetch, self._tables, self._relations, DUCKDB)
 
     def close(self) -> None:
@@ -422,7 +422,7 @@ class DuckDB:
         self.close()
 
     def _own_dialect(self) -> DuckDBDialect:
-        """Return how this DuckDB is spoken to: sums of 64 bits are by a function that not every version may have."""
+        """Return the dialect of this DuckDB: sums of 64 bits are by a function that not every version may have."""
         try:
             self._fetch(f"SELECT {DUCKDB.short_sum(DUCKDB.whole(1))}")
         except EngineError:
@@ -432,7 +432,7 @@ class DuckDB:
     def _open(self, tables: Mapping[str, Table]) -> dict[str, Any]:
         """Open the tables and lock the database down; return the objects that each connection has to register.
 
-        Settings are made for the whole database: those of one connection would not hold on the others.
+        Settings are made for the whole database: those of one connection would not apply to the others.
         """
         self._fetch("SET GLOBAL autoinstall_known_extensions = false")
         self._fetch("SET GLOBAL autoload_known_extensions = false")
@@ -440,7 +440,7 @@ class DuckDB:
         self._fetch("SET GLOBAL pandas_analyze_sample = 0")
         self._fetch("SET GLOBAL TimeZone = 'UTC'")
         self._fetch("SET GLOBAL disable_parquet_prefetching = true")  # for far files: near ones are read faster without
-        # on where Python is interactive; a notebook without widgets has none, and refuses to hear of it
+        # on where Python is interactive; a notebook without widgets has none, and raises
         if self._fetch("SELECT current_setting('enable_progress_bar')")[0][0]:
             self._fetch("SET enable_progress_bar = false")  # further connections have none
         paths: list[str] = []
@@ -532,7 +532,7 @@ def _made_lane(database: DuckDBPyConnection, registered: Mapping[str, Any], seco
         cursor = database.cursor()
         for name, frame in registered.items():
             cursor.register(name, frame)
-    except Exception:  # what the engine or a source says may quote a value
+    except Exception:  # a message of the engine or a source may quote a value
         raise_alone(EngineError())
     return Lane(cursor, seconds)
 

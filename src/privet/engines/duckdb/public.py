@@ -73,14 +73,14 @@ def _connection() -> duckdb.DuckDBPyConnection:
     return connection
 
 
-# Which values expressions can have together, over columns whose values are public, where conditions may hold.
+# Which values expressions can have together, over columns whose values are public, where conditions may be true.
 #
 # It runs where there are no private tables, as steps over released rows do, and by the very SQL that a scan has: what
-# is equal, less or like there is so here. A column whose values are not listed may hold anything, NULL included.
+# is equal, less or like there is so here. A column whose values are not listed may contain anything, NULL included.
 
 
 _LONGEST = 200_000
-"""Characters: a condition that would be longer is taken to hold."""
+"""Characters: a condition that would be longer is assumed true."""
 
 _ANY = ("true", "true", "true")
 
@@ -116,12 +116,12 @@ def possible(
             parameters[bound] = [row[index] for row in domain.rows]
             listed.append(f"unnest(${bound}::{TYPES[facts[name].kind]}[]) AS {where.columns[name].sql}")
         parts.append(f"(SELECT {', '.join(listed)})")
-    shown = ", ".join(where.renderer.render(one).sql for one in wanted) or "1"
+    shown = ", ".join(where.renderer.render(expression).sql for expression in wanted) or "1"
     source = f" FROM {', '.join(parts)}" if parts else ""
-    tests = [test for one in conditions if (test := where.may_hold(one)) != "true"]
+    tests = [test for condition in conditions if (test := where.may_hold(condition)) != "true"]
     held = f" WHERE {' AND '.join(tests)}" if tests else ""
-    found: list[tuple[Any, ...]] = fetch(f"SELECT DISTINCT {shown}{source}{held} LIMIT {most}", Bound(parameters))
-    return found
+    values: list[tuple[Any, ...]] = fetch(f"SELECT DISTINCT {shown}{source}{held} LIMIT {most}", Bound(parameters))
+    return values
 
 
 class _Conditions:
@@ -143,45 +143,45 @@ class _Conditions:
     def _known(self, expression: Expression) -> bool:
         return mentions(expression) <= self.columns.keys()
 
-    def _truths(self, one: Expression) -> tuple[str, str, str]:
+    def _truths(self, expression: Expression) -> tuple[str, str, str]:
         """Return the tests that a condition may be true, may be false and may be NULL."""
-        if self._known(one):
-            sql = self.renderer.render(one).sql
+        if self._known(expression):
+            sql = self.renderer.render(expression).sql
             return f"({sql} IS TRUE)", f"({sql} IS FALSE)", f"({sql} IS NULL)"
-        if not one.function:
+        if not expression.function:
             return _ANY
-        match one.function:
+        match expression.function:
             case "and":
-                several = [self._truths(part) for part in one.arguments]
-                return _all(t for t, _, _ in several), _any(f for _, f, _ in several), _any(n for _, _, n in several)
+                truths = [self._truths(part) for part in expression.arguments]
+                return _all(t for t, _, _ in truths), _any(f for _, f, _ in truths), _any(n for _, _, n in truths)
             case "or":
-                several = [self._truths(part) for part in one.arguments]
-                return _any(t for t, _, _ in several), _all(f for _, f, _ in several), _any(n for _, _, n in several)
+                truths = [self._truths(part) for part in expression.arguments]
+                return _any(t for t, _, _ in truths), _all(f for _, f, _ in truths), _any(n for _, _, n in truths)
             case "not":
-                true, false, null = self._truths(one.arguments[0])
+                true, false, null = self._truths(expression.arguments[0])
                 return false, true, null
-            case "is_null" if self._is_truth(one.arguments[0]):
-                true, false, null = self._truths(one.arguments[0])
+            case "is_null" if self._is_truth(expression.arguments[0]):
+                true, false, null = self._truths(expression.arguments[0])
                 return null, _any((true, false)), "false"
             case "is_null":
                 return "true", "true", "false"
-            case "equal" if type(one.arguments[1].constant) is bool:
-                true, false, null = self._truths(one.arguments[0])
-                return (true, false, null) if one.arguments[1].constant else (false, true, null)
-            case "coalesce" if self._is_truth(one):
-                return self._first([("true", "true", self._truths(part)) for part in one.arguments], null=True)
-            case "case" if self._is_truth(one):
-                tests = [self._truths(part) for part in one.arguments[:-1:2]]
-                values = [self._truths(part) for part in (*one.arguments[1::2], one.arguments[-1])]
+            case "equal" if type(expression.arguments[1].constant) is bool:
+                true, false, null = self._truths(expression.arguments[0])
+                return (true, false, null) if expression.arguments[1].constant else (false, true, null)
+            case "coalesce" if self._is_truth(expression):
+                return self._first([("true", "true", self._truths(part)) for part in expression.arguments], null=True)
+            case "case" if self._is_truth(expression):
+                tests = [self._truths(part) for part in expression.arguments[:-1:2]]
+                values = [self._truths(part) for part in (*expression.arguments[1::2], expression.arguments[-1])]
                 taken = [
                     (true, _any((false, null)), value)
                     for (true, false, null), value in zip(tests, values[:-1], strict=True)
                 ]
                 return self._first([*taken, ("true", "false", values[-1])], null=False)
-        if FUNCTIONS[one.function].sees_null:
+        if FUNCTIONS[expression.function].sees_null:
             return _ANY
-        # whatever the others hold, the function of a NULL is NULL
-        known = [part for part in one.arguments if not part.is_constant and self._known(part)]
+        # whatever the others are, the function of a NULL is NULL
+        known = [part for part in expression.arguments if not part.is_constant and self._known(part)]
         there = _all(f"({self.renderer.render(part).sql} IS NOT NULL)" for part in known)
         return there, there, "true"
 
@@ -200,8 +200,8 @@ class _Conditions:
             before.append(n if null else passed)
         return _any(true), _any(false), _any(unknown)
 
-    def _is_truth(self, one: Expression) -> bool:
-        return typed(one, self.facts).kind == "boolean"
+    def _is_truth(self, expression: Expression) -> bool:
+        return typed(expression, self.facts).kind == "boolean"
 
 
 def _all(tests: Any) -> str:

@@ -40,7 +40,7 @@ _BATCH = 100_000
 
 
 class Scanned:
-    """An Arrow dataset, scanned again for each question and read in batches, never held as a whole."""
+    """An Arrow dataset, scanned again for each question and read in batches, never kept as a whole."""
 
     def __init__(self, dataset: Any, columns: dict[str, Any]) -> None:
         self._dataset, self._columns = dataset, columns
@@ -60,10 +60,10 @@ def stored_moments(paths: Sequence[str], schema: Schema) -> Any:
     import pyarrow
     from pyarrow import dataset
 
-    found = dataset.dataset(list(paths), format="parquet")
+    files = dataset.dataset(list(paths), format="parquet")
     plain = [
         field.with_type(pyarrow.timestamp(field.type.unit)) if _coarse(field.type) else field
-        for field in _declared(found.schema, schema)
+        for field in _declared(files.schema, schema)
     ]
     return dataset.dataset(list(paths), format="parquet", schema=pyarrow.schema(plain))
 
@@ -91,17 +91,17 @@ def moments_as_stored(frame: Any, schema: Schema) -> Any:
     return made
 
 
-def _scanned(found: Any, schema: Schema) -> Scanned:
+def _scanned(data: Any, schema: Schema) -> Scanned:
     import pyarrow
     from pyarrow import compute
 
     columns = {}
-    for field in _declared(found.schema, schema):
+    for field in _declared(data.schema, schema):
         column = compute.field(field.name)
         if _coarse(field.type):
             column = column.cast(pyarrow.int64()).cast(pyarrow.timestamp(field.type.unit))
         columns[field.name] = column
-    return Scanned(found, columns)
+    return Scanned(data, columns)
 
 
 def _pandas(frame: Any, schema: Schema) -> Any:
@@ -120,11 +120,11 @@ def _pandas(frame: Any, schema: Schema) -> Any:
     return made
 
 
-def _declared(found: Any, schema: Schema) -> list[Any]:
+def _declared(arrow: Any, schema: Schema) -> list[Any]:
     """Return the fields of an Arrow schema that are declared, each name once: the first of several counts."""
     declared = {column.casefold() for column in schema.columns}
     fields: dict[str, Any] = {}
-    for field in found:
+    for field in arrow:
         if field.name.casefold() in declared:
             fields.setdefault(field.name, field)
     return list(fields.values())
@@ -214,14 +214,14 @@ def open_source(connection: duckdb.DuckDBPyConnection, name: str, table: Table, 
         return _attach(connection, source, index)
     if isinstance(source, (str, os.PathLike)):
         return _files(connection, name, [os.fspath(source)], table.schema, index)
-    if isinstance(source, (list, tuple)) and source and all(isinstance(one, (str, os.PathLike)) for one in source):
-        return _files(connection, name, [os.fspath(one) for one in source], table.schema, index)
+    if isinstance(source, (list, tuple)) and source and all(isinstance(path, (str, os.PathLike)) for path in source):
+        return _files(connection, name, [os.fspath(path) for path in source], table.schema, index)
     try:
         frame = moments_as_stored(_frame(name, source, table.schema), table.schema)
         connection.register(f"source{index}", frame)
     except RequestError:
         raise
-    except Exception:  # what the engine says may quote a value
+    except Exception:  # the engine's message may quote a value
         raise_alone(_unreadable(name))
     return OpenedSource(f"source{index}", frame=frame)
 
@@ -252,7 +252,7 @@ def _files(
                 f"{given.install_hint('pyarrow')}, or write the files with microseconds"
             )
         )
-    except Exception:  # what the engine or the file says may quote a value
+    except Exception:  # a message of the engine or the file may quote a value
         raise_alone(_unreadable(name))
     return OpenedSource(f"source{index}", opened.paths, frame)
 
@@ -266,9 +266,9 @@ def view_of(described: Iterable[tuple[str, str]], name: str, schema: Schema, *, 
     Guarantee: people who are told apart by what is stored, as their column is declared, are told apart by what is read:
     whole numbers are read as such, and what identifies the person, where it is declared a number, is stored as doubles.
     """
-    found: dict[str, tuple[str, str]] = {}
+    by_name: dict[str, tuple[str, str]] = {}
     for column, kind in described:
-        found.setdefault(column.casefold(), (column, kind))
+        by_name.setdefault(column.casefold(), (column, kind))
     exact = {column: (column, kind) for column, kind in described}
     folded: set[str] = set()
     read = []
@@ -276,7 +276,7 @@ def view_of(described: Iterable[tuple[str, str]], name: str, schema: Schema, *, 
         if column.casefold() in folded:
             raise RequestError(f"table {name!r} declares two columns called {column!r}, apart from their case")
         folded.add(column.casefold())
-        stored = exact.get(column) or found.get(column.casefold())
+        stored = exact.get(column) or by_name.get(column.casefold())
         if stored is None:
             raise RequestError(f"table {name!r} declares a column {column!r} that its source does not have")
         sql = _cast(identifier(stored[0]), stored[1], schema.columns[column].kind)
@@ -299,7 +299,7 @@ def view_of(described: Iterable[tuple[str, str]], name: str, schema: Schema, *, 
 
 
 def kind_of(stored: str) -> Kind | None:
-    """Return the kind that a stored type is of by itself; None for types that are not read."""
+    """Return the natural kind of a stored type; None for types that are not read."""
     plain = _plain(stored)
     if "[" in stored:
         return None
@@ -338,8 +338,8 @@ def _cast(sql: str, stored: str, kind: Kind) -> str | None:
         "date": lambda: _moment(sql, plain) if plain in _MOMENTS | _ZONED or text else None,
         "timestamp": lambda: _moment(sql, plain) if plain in _MOMENTS | _ZONED or text else None,
     }
-    found = rules[kind]()
-    return None if found is None else f"TRY_CAST({found} AS {TYPES[kind]})"
+    form = rules[kind]()
+    return None if form is None else f"TRY_CAST({form} AS {TYPES[kind]})"
 
 
 def _whole(sql: str, plain: str) -> str:
@@ -356,8 +356,8 @@ def _moment(sql: str, plain: str) -> str:
 
 def paths_at(pattern: str) -> list[str]:
     """Return the files at a path, or at the paths that a pattern with *, ? or [...] stands for, in order."""
-    found = [pattern] if os.path.isfile(pattern) else sorted(glob.glob(pattern, recursive=True))
-    return [os.path.abspath(path) for path in found if os.path.isfile(path)]
+    paths = [pattern] if os.path.isfile(pattern) else sorted(glob.glob(pattern, recursive=True))
+    return [os.path.abspath(path) for path in paths if os.path.isfile(path)]
 
 
 def files_of(name: str, patterns: list[str]) -> OpenedSource:
@@ -423,14 +423,14 @@ def _attach(connection: duckdb.DuckDBPyConnection, source: DatabaseTable, index:
         raise BadParameter("path", source.path, "the path of a DuckDB database file")
     try:
         connection.execute(f"ATTACH {quoted(path)} AS database{index} (READ_ONLY)").fetchall()
-    except Exception:  # what the engine says may quote the file
+    except Exception:  # the engine's message may quote the file
         raise_alone(RequestError(f"the database of table {source.table!r} cannot be opened for reading"))
     relation = f"database{index}.{identifier(source.schema)}.{identifier(source.table)}"
     return OpenedSource(relation, (path,))
 
 
 class Streamed:
-    """A DuckDB relation of another connection, run again for each scan and read in batches, never held as a whole."""
+    """A DuckDB relation of another connection, run again for each scan and read in batches, never kept as a whole."""
 
     def __init__(self, relation: Any) -> None:
         self._relation = relation
@@ -520,7 +520,7 @@ _MOST_VERSION = 2**63 - 1
 
 
 class PinnedRows:
-    """Rows of one version of a table, read again for each scan and in batches, never held as a whole."""
+    """Rows of one version of a table, read again for each scan and in batches, never kept as a whole."""
 
     def __init__(self, read: Callable[[], Any], schema: Any) -> None:
         self._read, self._schema = read, schema
@@ -560,7 +560,7 @@ class DeltaTable:
         try:
             opened = package.DeltaTable(os.fspath(self.path), version=self.version)
             features = set(opened.protocol().reader_features or ())
-        except Exception:  # what the reader says may quote a value
+        except Exception:  # the reader's message may quote a value
             raise_alone(RequestError(f"table {name!r}: no Delta table is at its path, or not this version of it"))
         if "deletionVectors" in features:
             raise RequestError(
@@ -604,7 +604,7 @@ class IcebergTable:
             pinned = self.snapshot if self.snapshot is not None or current is None else current.snapshot_id
             if pinned is not None and opened.snapshot_by_id(pinned) is None:
                 raise LookupError
-        except Exception:  # what the reader says may quote a value
+        except Exception:  # the reader's message may quote a value
             raise_alone(RequestError(f"table {name!r}: no Iceberg table is at its path, or not this snapshot of it"))
         _verify_deletes(name, opened.scan(snapshot_id=pinned))
         return _pinned(name, lambda: opened.scan(snapshot_id=pinned).to_arrow_batch_reader())
@@ -613,9 +613,9 @@ class IcebergTable:
 def _verify_deletes(name: str, scan: Any) -> None:
     """Refuse a table unless all its delete files list positions, in Parquet: with these the reader is tested."""
     try:
-        deletes = [one for task in scan.plan_files() for one in task.delete_files]  # raises for deletes by value
-        known = all(one.file_format.value == "PARQUET" for one in deletes)
-    except Exception:  # what the reader says may quote a path
+        deletes = [file for task in scan.plan_files() for file in task.delete_files]  # raises for deletes by value
+        known = all(file.file_format.value == "PARQUET" for file in deletes)
+    except Exception:  # the reader's message may quote a path
         known = False
     if not known:
         raise_alone(
@@ -627,7 +627,7 @@ def _verify_deletes(name: str, scan: Any) -> None:
 
 
 def verify_plain_files(name: str, paths: Iterable[str]) -> None:
-    """Refuse files that belong to a Delta or Iceberg table: some of them hold rows that were deleted."""
+    """Refuse files that belong to a Delta or Iceberg table: some of them contain rows that were deleted."""
     folders = {folder for path in paths for folder in (Path(path).absolute(), *Path(path).absolute().parents)}
     for folder in folders:
         delta = (folder / "_delta_log").is_dir()
@@ -650,7 +650,7 @@ def _batches(dataset: Any) -> Any:
 def _pinned(name: str, read: Callable[[], Any]) -> PinnedRows:
     try:
         return PinnedRows(read, read().schema)
-    except Exception:  # what the reader says may quote a value
+    except Exception:  # the reader's message may quote a value
         raise_alone(
             RequestError(f"the source of table {name!r} cannot be read; perhaps its deletions are of an unknown kind")
         )

@@ -1,6 +1,6 @@
 """Scans inside a PostgreSQL server: read-only transactions of one snapshot, and connections that are lent to threads.
 
-What the server says stays here: it can quote a row. Callers get one constant message.
+The server's messages stay here: they can quote a row. Callers get one constant message.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ class PostgresEngine:
                 self._end(lent)
 
     def public_rows(self, name: str) -> Rows | None:
-        """Return the different rows of a public table, held to its facts, or None where there are too many."""
+        """Return the different rows of a public table, clamped to its facts, or None where there are too many."""
         schema = self._tables[name]
         if not schema.unit.public:
             raise InvariantError("the rows of a private table are read by scans only")
@@ -216,22 +216,22 @@ class PostgresEngine:
         return rows if len(rows) <= MOST_PUBLIC_ROWS else None
 
     def list_public(self, relation: Relation, most: int) -> Rows | None:
-        """Return the rows of a relation over public tables, held to its facts, or None where there are too many."""
+        """Return the rows of a relation over public tables, clamped to its facts, or None where there are too many."""
         names = tables_of(relation)
         if not all(name in self._tables and self._tables[name].unit.public for name in names):
             raise InvariantError("the rows of a private table are read by scans only")
         columns = ", ".join(physical(schema_of(relation, self._tables)).values())
         rows = relation_sql(relation, self._tables, self._relations, secrets.randbits(128), POSTGRES)
-        found = self._fetch(f"SELECT {columns} FROM {rows} AS r LIMIT {whole(most, 'most') + 1}", names)
-        return found if len(found) <= most else None
+        fetched = self._fetch(f"SELECT {columns} FROM {rows} AS r LIMIT {whole(most, 'most') + 1}", names)
+        return fetched if len(fetched) <= most else None
 
     def broken_links(self) -> list[str]:
-        """Return what is wrong with the links between tables. For the custodian alone: it tells about the data."""
+        """Return what is wrong with the links between tables. For the custodian alone: it is about the data."""
         with self.snapshot():
             return broken_links(self._fetch_any, self._tables, self._relations)
 
     def excesses(self) -> dict[str, tuple[Excess, ...]]:
-        """Return what the limits on contributions take away. For the custodian alone: it tells about the data."""
+        """Return what the limits on contributions take away. For the custodian alone: it is about the data."""
         with self.snapshot():
             return excesses(self._fetch_any, self._tables, self._relations, POSTGRES)
 
@@ -255,11 +255,11 @@ class PostgresEngine:
             if problem is not None:
                 raise RequestError(problem)
             for index, name in enumerate(self._tables):  # a table that others link to comes before them
-                found = stored_table(self.catalog, name, sources[name])
-                if found.problems:
-                    raise RequestError(found.problems[0])
-                columns = columns_sql(found, name, tables[name].schema)
-                own = f"SELECT {columns} FROM {found.relation}"
+                stored = stored_table(self.catalog, name, sources[name])
+                if stored.problems:
+                    raise RequestError(stored.problems[0])
+                columns = columns_sql(stored, name, tables[name].schema)
+                own = f"SELECT {columns} FROM {stored.relation}"
                 self._views[name] = linked_view(own, name, self._tables, self._relations)
                 self._relations[name] = f"table{index}"
             for name, table in tables.items():
@@ -298,15 +298,15 @@ class PostgresEngine:
 
     def _needed(self, names: Iterable[str]) -> set[str]:
         """Return tables and those that their links lead to."""
-        found: set[str] = set()
+        needed: set[str] = set()
         waiting = list(names)
         while waiting:
             name = waiting.pop()
             link = self._tables[name].link
-            if name not in found and link is not None:
+            if name not in needed and link is not None:
                 waiting.append(link.to)
-            found.add(name)
-        return found
+            needed.add(name)
+        return needed
 
     def _fetch(self, sql: str, names: Iterable[str], parameters: Mapping[str, list[Key]] | None = None) -> Rows:
         return self._run(*self._whole(sql, names, parameters or {}))
@@ -320,7 +320,7 @@ class PostgresEngine:
             return self._guarded(lent, lambda: _execute(lent.connection, sql, parameters))
 
     def _guarded(self, lent: Lent, work: Callable[[], Result]) -> Result:
-        """Return what some work on a connection gives; what the server says when it fails stays here."""
+        """Return the result of some work on a connection; the server's message on failure stays here."""
         try:
             if not lent.begun:
                 lent.connection.execute(self._begin)
@@ -371,10 +371,10 @@ def _execute(connection: Any, sql: str, parameters: Sequence[Any]) -> Rows:
 def _parse(connection: Any, sql: str) -> None:
     """Let the server parse a statement; raise where it cannot."""
     pq = driver().pq
-    found = connection.pgconn.prepare(b"", sql.encode())
-    if found.status == pq.ExecStatus.COMMAND_OK:
+    result = connection.pgconn.prepare(b"", sql.encode())
+    if result.status == pq.ExecStatus.COMMAND_OK:
         return
-    state = found.error_field(pq.DiagnosticField.SQLSTATE) or b""
+    state = result.error_field(pq.DiagnosticField.SQLSTATE) or b""
     if state[:2] in (b"42", b"0A", b"54"):  # of the statement itself: not of a lock, of time, or of the connection
         raise Unsupported("PostgreSQL cannot run what this asks for; ask in another way, or with another engine")
     raise EngineError()
@@ -397,12 +397,12 @@ def _as_counts(rows: Rows, keys: int) -> dict[tuple[Key, ...], Counts]:
 
     places: Any
     weights: Any
-    found: dict[tuple[Key, ...], Counts] = {}
+    counts: dict[tuple[Key, ...], Counts] = {}
     for row in rows:
-        places, weights = (np.array(several, dtype=np.int64) for several in row[keys:])
+        places, weights = (np.array(values, dtype=np.int64) for values in row[keys:])
         order = places.argsort()
-        found[row[:keys]] = (places[order], weights[order])
-    return found
+        counts[row[:keys]] = (places[order], weights[order])
+    return counts
 
 
 _ROLE = """

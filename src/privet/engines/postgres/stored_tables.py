@@ -23,7 +23,7 @@ Catalog = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]
 
 @dataclass(frozen=True)
 class PostgresTable:
-    """A table of a PostgreSQL server, as the source of a `Table`; the session's `engine` says which server.
+    """A table of a PostgreSQL server, as the source of a `Table`; the session's `engine` states which server.
 
     Args:
         name: its name, with its schema before it: "clinic.visits". Without one, it is in the schema "public".
@@ -100,7 +100,7 @@ KINDS: Mapping[str, Kind] = {
     "timestamp": "timestamp",
     "timestamptz": "timestamp",
 }
-"""The kind that each type is of by itself; others are not read."""
+"""The natural kind of each type; others are not read."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class StoredColumn:
 
     @property
     def kind(self) -> Kind | None:
-        """The kind of the column by itself; None where it is not read."""
+        """The natural kind of the column; None where it is not read."""
         return KINDS.get(self.type) if self.deterministic and not self.virtual else None
 
 
@@ -129,13 +129,13 @@ class StoredTable:
 
 def stored_table(catalog: Catalog, name: str, source: PostgresTable) -> StoredTable:
     """Return a table as the server's catalog has it; raise `RequestError` where it cannot be found or read."""
-    found = catalog(_RELATION, [source.schema, source.table])
-    if not found:
+    rows = catalog(_RELATION, [source.schema, source.table])
+    if not rows:
         raise RequestError(
             f"table {name!r}: there is no table {source.name!r} in this database that its role can see; check the "
             f"name, and GRANT USAGE ON SCHEMA and SELECT ON the table to the role"
         )
-    oid, kind, persistence, secured, _, inherited, readable, writable, rules = found[0]
+    oid, kind, persistence, secured, _, inherited, readable, writable, rules = rows[0]
     if not readable:
         raise RequestError(f"table {name!r}: the role may not read {source.name!r}; GRANT SELECT ON it to the role")
     parts = catalog(_PARTS, [oid]) if kind == "p" else []
@@ -145,7 +145,7 @@ def stored_table(catalog: Catalog, name: str, source: PostgresTable) -> StoredTa
         for column, typname, space, typtype, deterministic, virtual in catalog(_COLUMNS, [oid])
     )
     relation = f"{identifier(source.schema)}.{identifier(source.table)}"
-    return StoredTable(relation, columns, tuple(f"table {name!r}: {source.name!r} {one}" for one in problems))
+    return StoredTable(relation, columns, tuple(f"table {name!r}: {source.name!r} {problem}" for problem in problems))
 
 
 def _type(typname: str, space: str, typtype: str) -> str:
@@ -168,13 +168,13 @@ def _problems(
     if kind not in ("r", "p"):
         what = kinds.get(kind, "no table")
         yield f"is {what}, whose rows may depend on anything; name a table with rows of its own"
-    if persistence != "p" or any(one[1] != "p" for one in parts):
+    if persistence != "p" or any(part[1] != "p" for part in parts):
         yield "is unlogged or temporary, and empty after a crash; ALTER TABLE ... SET LOGGED"
-    if secured or any(one[2] for one in parts):
+    if secured or any(part[2] for part in parts):
         yield "has row security, so that its rows depend on who reads them; read a table without policies"
     if inherited and kind == "r":
         yield "is inherited from, so that it has rows of other tables as well; name a table without children"
-    if any(one[0] not in ("r", "p") for one in parts):
+    if any(part[0] not in ("r", "p") for part in parts):
         yield "has a partition that is a foreign table, whose rows may change while they are read"
     if rules and kind in ("r", "p"):
         yield "has rewrite rules; drop them, or name another table"
@@ -193,10 +193,10 @@ def columns_sql(stored: StoredTable, name: str, schema: Schema) -> str:
     folded = {column.name.casefold(): column for column in reversed(stored.columns)}
     read = []
     for column, generated in physical(schema).items():
-        found = by_name.get(column) or folded.get(column.casefold())
-        if found is None:
+        own = by_name.get(column) or folded.get(column.casefold())
+        if own is None:
             raise RequestError(f"table {name!r} declares a column {column!r} that its source does not have")
-        read.append(f"{column_sql(found, name, column, schema)} AS {generated}")
+        read.append(f"{column_sql(own, name, column, schema)} AS {generated}")
     return ", ".join(read)
 
 
@@ -221,17 +221,17 @@ def column_sql(found: StoredColumn, name: str, column: str, schema: Schema) -> s
     return made
 
 
-def _unread(found: StoredColumn) -> str | None:
-    if not found.deterministic:
+def _unread(column: StoredColumn) -> str | None:
+    if not column.deterministic:
         return "has a collation in which different texts are equal; ALTER COLUMN ... COLLATE one that is deterministic"
-    if found.type == "bpchar":
+    if column.type == "bpchar":
         return "is of type char(n), in which spaces at the end do not count; ALTER COLUMN ... TYPE text"
-    if found.type.endswith(".citext"):
+    if column.type.endswith(".citext"):
         return "is of type citext, in which different texts are equal; ALTER COLUMN ... TYPE text"
-    if found.virtual:
+    if column.virtual:
         return "is generated when it is read; store it"
-    if found.type not in KINDS:
-        return f"is of a type that is not read ({found.type}); use one of {', '.join(sorted(KINDS))}"
+    if column.type not in KINDS:
+        return f"is of a type that is not read ({column.type}); use one of {', '.join(sorted(KINDS))}"
     return None
 
 
@@ -247,10 +247,10 @@ def _cast(sql: str, stored: str, kind: Kind) -> str | None:
         ("integer", "numeric"): f"CASE WHEN {fits(f'round({sql})')} THEN CAST({sql} AS bigint) END",
         ("number", "float8"): sql,
         ("number", "float4"): f"CAST({sql} AS float8)",
-        **{("number", one): f"CAST({sql} AS float8)" for one in _WHOLE},
+        **{("number", name): f"CAST({sql} AS float8)" for name in _WHOLE},
         ("number", "numeric"): _number(sql),
         ("boolean", "bool"): sql,
-        **{("text", one): f'(CAST({sql} AS text) COLLATE "C")' for one in (*_TEXTS, *_WHOLE)},
+        **{("text", name): f'(CAST({sql} AS text) COLLATE "C")' for name in (*_TEXTS, *_WHOLE)},
         ("date", "date"): sql,
         ("date", "timestamp"): f"CAST({sql} AS date)",
         ("date", "timestamptz"): f"CAST({sql} AT TIME ZONE 'UTC' AS date)",

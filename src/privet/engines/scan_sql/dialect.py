@@ -1,4 +1,4 @@
-"""What a SQL engine calls things: the one seam between a scan and the text that runs it.
+"""How SQL engines differ: the one seam between a scan and the text that runs it.
 
 `scan_sql` writes standard SQL and asks a `Dialect` for everything in which engines differ. A dialect states which
 scalar functions it has, in `forms`; a scan that needs another is refused by name, before it is charged.
@@ -29,7 +29,7 @@ FIRST_MOMENT, LAST_MOMENT = datetime.datetime.min, datetime.datetime.max
 
 
 def shift_range(part: str, amount: int, kind: Kind | None) -> tuple[Value, Value] | None:
-    """Return the first and the last value that can be moved by so much without leaving the calendar."""
+    """Return the first and the last value that can be moved by this much without leaving the calendar."""
     lowest, highest = (FIRST, LAST) if kind == "date" else (FIRST_MOMENT, LAST_MOMENT)
     try:
         if part == "month":
@@ -52,7 +52,7 @@ def shift_range(part: str, amount: int, kind: Kind | None) -> tuple[Value, Value
 
 
 Bind = Callable[[str, Callable[[str], str]], str]
-"""Gives a piece of SQL a name, so that a text over it can use it twice and it is computed once."""
+"""Names a piece of SQL, so that a text over it can use it twice and it is computed once."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Dialect(ABC):
 
     name: str
     types: Mapping[Kind, str]
-    """The one engine type that holds each kind; everything is read as these."""
+    """The one engine type of each kind; everything is read as these."""
     infinity: str
     no_column: str = "1 AS nothing"
     """A SELECT list where no column is needed."""
@@ -111,10 +111,10 @@ class Dialect(ABC):
 
     def form(self, function: str) -> Form:
         """Return how a function is written, or refuse it by name."""
-        found = self.forms.get(function)
-        if found is None:
+        form = self.forms.get(function)
+        if form is None:
             raise Unsupported(f"{self.name} has no {spelled(function)}; ask without it, or with another engine")
-        return found
+        return form
 
     # --- constants and names ----------------------------------------------------------------------------------------
 
@@ -144,9 +144,9 @@ class Dialect(ABC):
             case int():
                 return self.whole(value) if INT64[0] <= value <= INT64[1] else self.null("integer")
             case Fraction():
-                found = value if abs(value) < Fraction(2) ** 1024 else None
+                number = value if abs(value) < Fraction(2) ** 1024 else None
                 try:
-                    return self.null("number") if found is None else self.double(found)
+                    return self.null("number") if number is None else self.double(number)
                 except OverflowError:  # it rounds up to 2**1024
                     return self.null("number")
             case datetime.datetime():
@@ -199,7 +199,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def block(self, place: str, bits: int) -> str:
-        """Return the number of the block of 2**bits places that holds a place, which is not negative."""
+        """Return the number of the block of 2**bits places that contains a place, which is not negative."""
 
     @abstractmethod
     def root_guess(self, sql: str) -> str:
@@ -239,7 +239,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def sign(self, sql: str) -> str:
-        """Return what tells 0.0 from -0.0."""
+        """Return what distinguishes 0.0 from -0.0."""
 
     # --- texts and times --------------------------------------------------------------------------------------------
 
@@ -376,7 +376,7 @@ class Dialect(ABC):
         return column
 
     def order(self, place: str, *, descending: bool, nulls_first: bool) -> str:
-        """Return one term of an order, with the place of NULLs said."""
+        """Return one term of an order, with the place of NULLs stated."""
         return f"{place} {'DESC' if descending else 'ASC'} NULLS {'FIRST' if nulls_first else 'LAST'}"
 
 
@@ -430,62 +430,62 @@ def numbers(several: Several) -> list[str]:
 
 
 def _infix(operator: str) -> Form:
-    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
-        _, (x, y) = unified(name, several)
+    def method(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+        _, (x, y) = unified(name, inputs)
         return f"({x} {operator} {y})"
 
     return method
 
 
 def _chain(operator: str) -> Form:
-    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
-        return "(" + f" {operator} ".join(as_kind(rendered, "boolean") for rendered in several) + ")"
+    def method(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+        return "(" + f" {operator} ".join(as_kind(rendered, "boolean") for rendered in inputs) + ")"
 
     return method
 
 
-def _in(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    _, values = unified(name, several)
+def _in(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    _, values = unified(name, inputs)
     return f"({values[0]} IN ({', '.join(values[1:])}))"
 
 
-def _like(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    escape = f" ESCAPE {several[2].sql}" if len(several) == 3 else ""
-    return f"({as_kind(several[0], 'text')} LIKE {several[1].sql}{escape})"
+def _like(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    escape = f" ESCAPE {inputs[2].sql}" if len(inputs) == 3 else ""
+    return f"({as_kind(inputs[0], 'text')} LIKE {inputs[1].sql}{escape})"
 
 
-def _case(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    _, values = unified(name, [*several[1::2], several[-1]])
-    conditions = [as_kind(rendered, "boolean") for rendered in several[:-1:2]]
+def _case(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    _, values = unified(name, [*inputs[1::2], inputs[-1]])
+    conditions = [as_kind(rendered, "boolean") for rendered in inputs[:-1:2]]
     when = " ".join(f"WHEN {c} THEN {v}" for c, v in zip(conditions, values[:-1], strict=True))
     return f"CASE {when} ELSE {values[-1]} END"
 
 
-def _coalesce(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    _, values = unified(name, several)
+def _coalesce(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    _, values = unified(name, inputs)
     return f"coalesce({', '.join(values)})"
 
 
-def _nullif(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    kind = unify(name, [rendered.argument.typed for rendered in several])
-    y = as_kind(several[1], kind)
+def _nullif(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    kind = unify(name, [rendered.argument.typed for rendered in inputs])
+    y = as_kind(inputs[1], kind)
 
     def body(x: str) -> str:
-        return f"CASE WHEN {as_kind(replace(several[0], sql=x), kind)} = {y} THEN NULL ELSE {x} END"
+        return f"CASE WHEN {as_kind(replace(inputs[0], sql=x), kind)} = {y} THEN NULL ELSE {x} END"
 
-    return bind(as_kind(several[0], several[0].kind), body)
+    return bind(as_kind(inputs[0], inputs[0].kind), body)
 
 
-def _clamp(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    _, (x, low, high) = unified(name, several)
+def _clamp(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    _, (x, low, high) = unified(name, inputs)
     return bind(x, lambda v: f"CASE WHEN {v} < {low} THEN {low} WHEN {v} > {high} THEN {high} ELSE {v} END")
 
 
 def text_form(form: str) -> Form:
     """Return the form of a function of texts, by what the engine calls it."""
 
-    def method(bind: Bind, name: str, several: Several, safe: bool) -> str:
-        return form.format(*(as_kind(rendered, "text") for rendered in several))
+    def method(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+        return form.format(*(as_kind(rendered, "text") for rendered in inputs))
 
     return method
 
@@ -495,8 +495,8 @@ def cut_text(sql: str) -> str:
     return f"substring({sql}, 1, {LONGEST})"
 
 
-def _replace(bind: Bind, name: str, several: Several, safe: bool) -> str:
-    return cut_text(f"replace({cut_text(as_kind(several[0], 'text'))}, {several[1].sql}, {several[2].sql})")
+def _replace(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
+    return cut_text(f"replace({cut_text(as_kind(inputs[0], 'text'))}, {inputs[1].sql}, {inputs[2].sql})")
 
 
 FORMS: Mapping[str, Form] = {
@@ -506,8 +506,8 @@ FORMS: Mapping[str, Form] = {
     "less_equal": _infix("<="),
     "greater": _infix(">"),
     "greater_equal": _infix(">="),
-    "is_null": lambda bind, name, several, safe: f"({several[0].sql} IS NULL)",
-    "not": lambda bind, name, several, safe: f"(NOT {as_kind(several[0], 'boolean')})",
+    "is_null": lambda bind, name, inputs, safe: f"({inputs[0].sql} IS NULL)",
+    "not": lambda bind, name, inputs, safe: f"(NOT {as_kind(inputs[0], 'boolean')})",
     "and": _chain("AND"),
     "or": _chain("OR"),
     "in": _in,
@@ -546,19 +546,19 @@ class Renderer:
             return Rendered(source.sql, TypedArgument(expression, of_column(source.facts)), self.dialect)
         if expression.function not in FUNCTIONS:
             raise InvariantError("an expression is not of the closed list")
-        several = [self.render(argument) for argument in expression.arguments]
+        inputs = [self.render(argument) for argument in expression.arguments]
         function = FUNCTIONS[expression.function]
         rule = function.rule
-        arguments = [rendered.argument for rendered in several]
+        arguments = [rendered.argument for rendered in inputs]
         known = rule(expression.function, arguments)
         # what would be NULL although no argument is must be checked for; what cannot be, need not
         full = [TypedArgument(a.expression, replace(a.typed, nullable=a.typed.kind is None)) for a in arguments]
-        held = all(rendered.held for rendered in several)
+        held = all(rendered.held for rendered in inputs)
         safe = held and not rule(expression.function, full).nullable
-        if not function.sees_null and any(rendered.kind is None for rendered in several):
+        if not function.sees_null and any(rendered.kind is None for rendered in inputs):
             sql = "NULL" if known.kind is None else self.dialect.null(known.kind)
         else:
-            sql = self.dialect.form(expression.function)(self.bind, expression.function, several, safe)
+            sql = self.dialect.form(expression.function)(self.bind, expression.function, inputs, safe)
         kept = known.kind != "integer" or (held and function.exact)
         return Rendered(sql, TypedArgument(expression, known), self.dialect, kept)
 

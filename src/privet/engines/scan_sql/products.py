@@ -1,6 +1,6 @@
 """Sums of products of two factors, as SQL: each factor is clamped on its grid, and rows may be scaled to a norm.
 
-What is multiplied are integers that were clamped in the layer below; a norm of rows is held to in integers, too.
+The factors are integers that were clamped in the layer below; a norm of rows is enforced in integers, too.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ProductWriter(Writer):
         self._verify_products_fit(2**bounding.shift)
         match bounding:
             case Once():
-                sums = [f"coalesce({one}, 0) AS t{index}" for index, one in enumerate(self._sums())]
+                sums = [f"coalesce({total}, 0) AS t{index}" for index, total in enumerate(self._sums())]
                 sql = f"SELECT {', '.join(sums)} FROM {self.nested(self._factors(unit=False))}"
             case Norm(order=1) as norm:
                 sql = self._of_people(norm)
@@ -57,26 +57,26 @@ class ProductWriter(Writer):
     def _scaled(self, rows: str, norm: RowNorm, *, unit: bool) -> str:
         dialect, names = self.dialect, [f"v{index}" for index in range(len(self.given))]
         first = names[: norm.over]
-        parts = [f"abs({one})" if norm.order == 1 else f"{one} * {one}" for one in first]
+        parts = [f"abs({name})" if norm.order == 1 else f"{name} * {name}" for name in first]
         # a row of nothing but zeros keeps its weight, whatever its size is taken to be
         size = f"{dialect.whole(0)} + {' + '.join(parts)}"
         sized = f"SELECT *, CASE WHEN {size} < 1 THEN 1 ELSE {size} END AS q FROM {self.nested(rows)}"
         weighed = with_weight(sized, Norm(norm.order, norm.limit, norm.shift), dialect)
-        cut = [f"{dialect.divide_whole(f'({one} * w)', dialect.whole(2**norm.shift))} AS {one}" for one in names]
+        cut = [f"{dialect.divide_whole(f'({name} * w)', dialect.whole(2**norm.shift))} AS {name}" for name in names]
         return f"SELECT {', '.join((['u'] if unit else []) + cut)} FROM {self.nested(weighed)}"
 
     def _sums(self) -> list[str]:
         """Return the sums of all products: multiplied in 64 bits where the ends of factors prove that it fits."""
         wide = self.dialect.wide
-        found = []
+        products = []
         for first, second in self.products.pairs:
             most = self.scan.sums[first].most * self.scan.sums[second].most
             left = f"v{first}" if most <= INT64[1] else wide(f"v{first}")
-            found.append(self.dialect.sum(f"{left} * v{second}"))
-        return found
+            products.append(self.dialect.sum(f"{left} * v{second}"))
+        return products
 
     def _of_people(self, norm: Norm) -> str:
-        """Return the form that sums all rows at the full weight, and takes away what heavier units have too much.
+        """Return the form that sums all rows at the full weight, and subtracts the excess of heavier units.
 
         sum of w(u) s(u) = 2**shift * sum of s(u) + sum of (w(u) - 2**shift) s(u), in integers.
         """
@@ -84,7 +84,7 @@ class ProductWriter(Writer):
         rows, full = self._factors(unit=True), dialect.whole(2**norm.shift)
         units = f"SELECT u, count(*) AS q FROM {nested(self._counted())} GROUP BY u"
         weights = f"SELECT u, w - {full} AS w FROM {nested(with_weight(units, norm, dialect))} WHERE w < {full}"
-        sums = [f"{one} AS s{index}" for index, one in enumerate(self._sums())]
+        sums = [f"{total} AS s{index}" for index, total in enumerate(self._sums())]
         everyone = f"SELECT {', '.join([f'{full} AS w', *sums])} FROM {nested(rows)}"
         fewer = f"SELECT {', '.join(['w', *sums])} FROM {nested(rows)} JOIN w USING (u) GROUP BY w"
         totals = [f"coalesce(sum(w * {dialect.wide(f's{index}')}), 0) AS t{index}" for index in range(len(sums))]
@@ -94,15 +94,15 @@ class ProductWriter(Writer):
     def _counted(self) -> str:
         """Return the units of the rows that count, without their factors."""
         held, self.given = self.given, []
-        found = self._rows(unit=True, values="later")
+        rows = self._rows(unit=True, values="later")
         self.given = held
-        return found
+        return rows
 
     def _verify_products_fit(self, weight: int) -> None:
         """Refuse products that are not proven to fit into 128 bits, however many rows one unit has."""
         sums = self.scan.sums
         most = max(sums[first].most * sums[second].most for first, second in self.products.pairs)
-        norm, largest = self.products.norm, max(one.most for one in sums)
+        norm, largest = self.products.norm, max(total.most for total in sums)
         scales = norm is None or max(largest * 2**norm.shift, largest**2 * norm.over) < INT64[1]
         if most * weight * MOST_ROWS >= LARGEST or largest >= INT64[1] or not scales:
             raise Unsupported("these products may not fit into 128 bits; declare narrower bounds, or a larger step")

@@ -1,7 +1,7 @@
 """Relation -> SQL: what is made of tables before a scan bounds and sums. Made of generated names and constants only.
 
-Each step gives its columns as c0, c1, ... in the order of its schema, held to their facts, and the unit as u. Nothing
-here looks across units: rows of two units never meet in a join, and groups and ranks are taken within a unit.
+Each step returns its columns as c0, c1, ... in the order of its schema, clamped to their facts, and the unit as u.
+Nothing here looks across units: rows of two units never meet in a join, and groups and ranks are taken within a unit.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ from .row_values import Given, clamped, given, owner_of, physical, sources
 class Side:
     """One side of a join: its rows, the columns that order them, and what must be equal, all as SQL.
 
-    `owner` is the column that says which unit a row is of, or None for public rows. `numbers` are those of the columns
-    in which 0 and -0 are equal and yet not the same.
+    `owner` is the column with the unit of a row, or None for public rows. `numbers` are those of the columns in which 0
+    and -0 are equal and yet not the same.
     """
 
     rows: str
@@ -145,10 +145,10 @@ def _group(columns: Sequence[str]) -> str:
 
 
 def _all(conditions: Sequence[str]) -> str:
-    return " AND ".join(f"({one})" for one in conditions if one) or "true"
+    return " AND ".join(f"({condition})" for condition in conditions if condition) or "true"
 
 
-# What is computed within one unit, as SQL: groups and ranks over rows that carry their unit as u.
+# Computations within one unit, as SQL: groups and ranks over rows that carry their unit as u.
 #
 # Sums are of integers, and ranks are over orders that leave ties between equal rows only; so the result is a function
 # of the unit's rows, whatever order they are read in.
@@ -171,22 +171,22 @@ def group_sql(
     """
     renderer, nested = Renderer(sources(source), dialect), dialect.nested
     keys = [f"k{index}" for index in range(len(relation.keys))]
-    several = [_Part(one, index, renderer) for index, one in enumerate(relation.aggregates)]
-    first = [*owner, *(f"{_key(renderer, one)} AS {k}" for k, (_, one) in zip(keys, relation.keys, strict=True))]
-    first += [layer for part in several for layer in part.first] or ([] if first else ["1 AS k"])
+    parts = [_Part(aggregate, index, renderer) for index, aggregate in enumerate(relation.aggregates)]
+    first = [*owner, *(f"{_key(renderer, key)} AS {k}" for k, (_, key) in zip(keys, relation.keys, strict=True))]
+    first += [layer for part in parts for layer in part.first] or ([] if first else ["1 AS k"])
     where = "" if relation.where is None else f" WHERE {renderer.render(relation.where).sql}"
     sql = f"SELECT {', '.join(first)} FROM {nested(rows)}{where}"
-    # what is computed is held to its facts before rows are grouped by it: several values may become one, and one group
+    # a computed key is clamped to its facts before rows are grouped by it: several values may become one, and one group
     held = [
-        k if one.column is not None else f"{clamped(k, made.columns[name], dialect)} AS {k}"
-        for k, (name, one) in zip(keys, relation.keys, strict=True)
+        k if key.column is not None else f"{clamped(k, made.columns[name], dialect)} AS {k}"
+        for k, (name, key) in zip(keys, relation.keys, strict=True)
     ]
-    second = [*owner, *held, *(layer for part in several for layer in part.second)] or ["k"]
+    second = [*owner, *held, *(layer for part in parts for layer in part.second)] or ["k"]
     sql = f"SELECT {', '.join(second)} FROM {nested(sql)}"
     by = [*owner, *keys]
-    sql = f"SELECT {', '.join([*by, *(part.total for part in several)])} FROM {nested(sql)}{_group(by)}"
-    sql = f"SELECT {', '.join([*by, *(part.value for part in several)])} FROM {nested(sql)}"
-    places = [*keys, *(f"a{index}" for index in range(len(several)))]
+    sql = f"SELECT {', '.join([*by, *(part.total for part in parts)])} FROM {nested(sql)}{_group(by)}"
+    sql = f"SELECT {', '.join([*by, *(part.value for part in parts)])} FROM {nested(sql)}"
+    places = [*keys, *(f"a{index}" for index in range(len(parts)))]
     columns = [
         f"{clamped(place, column, dialect)} AS c{index}"
         for index, (place, column) in enumerate(zip(places, made.columns.values(), strict=True))
@@ -202,11 +202,11 @@ def rank_sql(relation: Rank, source: Schema, made: Schema, rows: str, dialect: D
     own = [f"c{index}" for index in range(len(source.columns))]
     parts = [f"p{index}" for index in range(len(relation.partition))]
     places = [f"o{index}" for index in range(len(relation.order))]
-    inner = [f"{_key(renderer, one)} AS {p}" for p, one in zip(parts, relation.partition, strict=True)]
-    inner += [f"{renderer.render(one.expression).sql} AS {o}" for o, one in zip(places, relation.order, strict=True)]
+    inner = [f"{_key(renderer, key)} AS {p}" for p, key in zip(parts, relation.partition, strict=True)]
+    inner += [f"{renderer.render(term.expression).sql} AS {o}" for o, term in zip(places, relation.order, strict=True)]
     if relation.argument is not None:
         inner.append(f"{renderer.render(relation.argument).sql} AS a")
-    order = [_term(place, one, dialect) for place, one in zip(places, relation.order, strict=True)]
+    order = [_term(place, term, dialect) for place, term in zip(places, relation.order, strict=True)]
     if relation.function in {"row_number", "lag", "lead"}:
         order += map(dialect.rising, own)  # rows that tie in all of their columns are the same
     function = {"lag": f"lag(a, {relation.places})", "lead": f"lead(a, {relation.places})"}.get(
@@ -236,12 +236,12 @@ def over_sql(relation: Rank, source: Schema, made: Schema, rows: str, dialect: D
     parts = [f"p{index}" for index in range(len(relation.partition))]
     places = [f"o{index}" for index in range(len(relation.order))]
     part = _Part(relation.within, 0, renderer)
-    inner = [f"{_key(renderer, one)} AS {p}" for p, one in zip(parts, relation.partition, strict=True)]
-    inner += [f"{renderer.render(one.expression).sql} AS {o}" for o, one in zip(places, relation.order, strict=True)]
+    inner = [f"{_key(renderer, key)} AS {p}" for p, key in zip(parts, relation.partition, strict=True)]
+    inner += [f"{renderer.render(term.expression).sql} AS {o}" for o, term in zip(places, relation.order, strict=True)]
     sql = f"SELECT {', '.join([*owner, *own, *inner, *part.first])} FROM {nested(rows)}"
     sql = f"SELECT {', '.join([*owner, *own, *parts, *places, *part.second])} FROM {nested(sql)}"
     span = relation.span or RowSpan(rows=False, start=None, end=0 if relation.order else None)
-    order = [_term(place, one, dialect) for place, one in zip(places, relation.order, strict=True)]
+    order = [_term(place, term, dialect) for place, term in zip(places, relation.order, strict=True)]
     order += map(dialect.rising, own) if span.rows else []
     over = _window([*owner, *parts], order) + (f" {_span(span)}" if order else "")
     totals = [f"{total} OVER ({over}) AS {name}" for total, name in part.totals]
@@ -295,34 +295,34 @@ class _Part:
         """What is summed up over rows, under its names."""
         return ", ".join(f"{total} AS {name}" for total, name in self.totals)
 
-    def _sum(self, one: Within, kept: str | None, renderer: Renderer) -> None:
+    def _sum(self, within: Within, kept: str | None, renderer: Renderer) -> None:
         index = self.index
-        if one.argument is None or one.step is None:
+        if within.argument is None or within.step is None:
             raise InvariantError("a sum within a unit has an argument and a step")
-        low, high = renderer.render(one.argument).argument.typed.bounds
+        low, high = renderer.render(within.argument).argument.typed.bounds
         if low is None or high is None:
             raise InvariantError("a sum within a unit has bounds")
-        ends = (floor(low / one.step), -floor(-high / one.step))
-        found = given(Sum(one.argument, *ends, step=one.step), index, renderer)
-        if found.x is None or found.y is None:
+        ends = (floor(low / within.step), -floor(-high / within.step))
+        summed = given(Sum(within.argument, *ends, step=within.step), index, renderer)
+        if summed.x is None or summed.y is None:
             raise InvariantError("a sum within a unit is over a column")
-        self.first.append(f"{found.x} AS x{index}")
-        self.second.append(f"{found.y} AS y{index}")
+        self.first.append(f"{summed.x} AS x{index}")
+        self.second.append(f"{summed.y} AS y{index}")
         dialect = renderer.dialect
-        total, count = dialect.total(dialect.sum(found.value), kept), dialect.total(f"count({found.value})", kept)
+        total, count = dialect.total(dialect.sum(summed.value), kept), dialect.total(f"count({summed.value})", kept)
         self.totals = [(total, f"t{index}"), (count, f"n{index}")]
-        whole = renderer.render(one.argument).kind == "integer"
-        if whole and one.function == "sum":
+        whole = renderer.render(within.argument).kind == "integer"
+        if whole and within.function == "sum":
             self.value = f"{dialect.cast_whole(f't{index}')} AS a{index}"
             return
         number = dialect.cast(f"t{index}", "number")
-        if one.function == "avg":
+        if within.function == "avg":
             number = f"({number} / {dialect.cast(f'n{index}', 'number')})"
-        self.value = f"CASE WHEN n{index} > 0 THEN {dialect.from_steps(number, one.step)} END AS a{index}"
+        self.value = f"CASE WHEN n{index} > 0 THEN {dialect.from_steps(number, within.step)} END AS a{index}"
 
 
-def _term(place: str, one: By, dialect: Dialect) -> str:
-    return dialect.order(place, descending=one.descending, nulls_first=one.nulls_first)
+def _term(place: str, term: By, dialect: Dialect) -> str:
+    return dialect.order(place, descending=term.descending, nulls_first=term.nulls_first)
 
 
 def relation_sql(
@@ -387,11 +387,11 @@ class _Writer:
         nested = self.dialect.nested
         renderer, unit = Renderer(sources(source), self.dialect), _carried(source)
         first, last = list(unit), list(unit)
-        for index, (name, one) in enumerate(relation.columns):
-            first.append(f"{renderer.render(one).sql} AS c{index}")
-            # a column of the source is held to its facts there; what is computed is held to them here
+        for index, (name, expression) in enumerate(relation.columns):
+            first.append(f"{renderer.render(expression).sql} AS c{index}")
+            # a column of the source is clamped to its facts there; a computed one is clamped here
             held = f"{clamped(f'c{index}', made.columns[name], self.dialect)} AS c{index}"
-            last.append(f"c{index}" if one.column is not None else held)
+            last.append(f"c{index}" if expression.column is not None else held)
         where = "" if relation.where is None else f" WHERE {renderer.render(relation.where).sql}"
         sql = f"SELECT {', '.join(first)} FROM {nested(self.write(relation.source))}{where}"
         return f"SELECT {', '.join(last)} FROM {nested(sql)}"
@@ -412,7 +412,7 @@ class _Writer:
             kind = "JOIN" if join.kind == "inner" else "LEFT JOIN"
             met = " AND ".join(conditions) or "true"
             return f"SELECT {', '.join(columns)} FROM {nested(rows)} {kind} {nested(other)} ON {met}"
-        alike = [_alike(renderer, one, other) for one, other in equal_sides(join, left)]
+        alike = [_alike(renderer, side, other) for side, other in equal_sides(join, left)]
         first = Side(
             rows, "u", list(mine.values()), _numbers(left, mine), [x for x, _ in alike], isinstance(join.left, str)
         )

@@ -22,18 +22,19 @@ from .dialect import FIRST, FIRST_MOMENT, LAST, LAST_MOMENT, Dialect, Renderer, 
 
 
 def with_weight(units: str, norm: Norm, dialect: Dialect) -> str:
-    """Return units with their weight w, from the size q of what they give: the largest that keeps to the limit."""
-    one = 2**norm.shift
-    limit = norm.limit * one**norm.order
-    # beyond the limit the weight is 0 however large q is, so q is cut where 64 bits hold it: they divide far faster
+    """Return units with their weight w, from the size q of their contributions: the largest that keeps to the limit."""
+    unit = 2**norm.shift
+    limit = norm.limit * unit**norm.order
+    # beyond the limit the weight is 0 however large q is, so q is cut where it fits into 64 bits: they divide far
+    # faster
     whole, least, divide = dialect.whole, dialect.least, dialect.divide_whole
     q = dialect.narrow(least("q", whole(limit + 1))) if limit < INT64[1] else "q"
     wide = limit >= INT64[1]
     if norm.order == 1:
-        weight = dialect.narrow(least(whole(one), divide(whole(limit), q, wide=wide)))
+        weight = dialect.narrow(least(whole(unit), divide(whole(limit), q, wide=wide)))
         return f"SELECT *, {weight} AS w FROM {dialect.computed(units)}"
     # w^2 q <= L is w <= isqrt(floor(L / q))
-    largest = dialect.narrow(least(divide(whole(limit), q, wide=wide), whole(one * one)))
+    largest = dialect.narrow(least(divide(whole(limit), q, wide=wide), whole(unit * unit)))
     return _with_root(f"SELECT *, {largest} AS p FROM {dialect.computed(units)}", "p", "w", dialect)
 
 
@@ -162,15 +163,15 @@ def grid_of(total: Sum) -> Sum:
 
 
 def given(total: Sum, index: int, renderer: Renderer, *, stored: bool = False, like: int | None = None) -> Given:
-    """Return what a row gives to a sum; refuses what cannot be proven to fit into 128 bits.
+    """Return a row's contribution to a sum; refuse one that is not proven to fit into 128 bits.
 
     With `stored`, columns can also be read as they are stored, under names that end in `RAW`. A sum over the same grid
     as an earlier one reads x and y of that one: they are computed once.
     """
     if like is not None and like != index:
-        found = given(total, like, renderer, stored=stored)
-        condition = None if found.condition is None else f"b{index}"
-        return replace(found, x=None, y=None, condition=condition)
+        like_sum = given(total, like, renderer, stored=stored)
+        condition = None if like_sum.condition is None else f"b{index}"
+        return replace(like_sum, x=None, y=None, condition=condition)
     corners = [total.low, total.high, total.low**total.power, total.high**total.power, *total.ends, total.offset]
     widest = max(abs(corner) for corner in corners)
     if widest >= LARGEST:
@@ -239,8 +240,8 @@ def _double_grid(total: Sum, x: str, y: str, dialect: Dialect) -> tuple[str, str
     """Return floor((x - origin) / step + 1/2) in doubles, and the integer that is made of it within [low, high].
 
     Every operation of the grid is monotone, so where x at the ends comes to lie at them too, clamping on the grid is
-    clamping x: what is cast was just seen to lie between two doubles that are whole, and is whole itself. Otherwise x
-    is clamped first and the integer again. NULL and NaN, which sorts above infinity, are neither below nor above.
+    clamping x: what is cast was just checked to lie between two doubles that are whole, and is whole itself. Otherwise
+    x is clamped first and the integer again. NULL and NaN, which sorts above infinity, are neither below nor above.
     """
     if (own := dialect.grid(total, x, y)) is not None:
         return own
@@ -288,7 +289,7 @@ def owner_of(schema: Schema, dialect: Dialect, prefix: str = "") -> tuple[str, s
     """Return the unit of a row, and the condition under which it has one.
 
     The person is as it is stored and neither clamped nor cut: that would make one person of several. For a window of
-    time the unit is the person and the bucket that holds the row's time.
+    time the unit is the person and the bucket that contains the row's time.
 
     Guarantee: rows of a person within a window of the unit's length have one of at most two units, over all tables:
     buckets are that long, and a row's is that of its time as it is stored. Held to the bounds of its own table, a time
@@ -317,7 +318,7 @@ def owner_of(schema: Schema, dialect: Dialect, prefix: str = "") -> tuple[str, s
 
 
 def _bucket(unit: Window, time: str, dialect: Dialect, *, dates: bool) -> str:
-    """Return the number of the bucket that holds a time, counted so that it is never negative."""
+    """Return the number of the bucket that contains a time, counted so that it is never negative."""
     since = datetime.timedelta(days=unit.origin.toordinal() - 1)
     size, start = (
         (unit.length // _DAY, since // _DAY) if dates else (unit.length // _MICROSECOND, since // _MICROSECOND)
@@ -371,24 +372,24 @@ def _comes_twice(fetch: Fetch, relation: str, column: str) -> bool:
 
 
 def broken_links(fetch: Fetch, tables: Mapping[str, Schema], relations: Mapping[str, str]) -> list[str]:
-    """Return what is wrong with the links between tables, for the custodian alone: it tells about the data.
+    """Return what is wrong with the links between tables, for the custodian alone: it reveals facts about the data.
 
     A value that comes twice in a column that a link leads to may give a row two owners.
     """
-    found = []
+    problems = []
     for name, schema in tables.items():
         if schema.key is not None and _comes_twice(fetch, relations[name], physical(schema)[schema.key]):
-            found.append(f"table {name!r} has a value twice in its key {schema.key!r}; leave the key out")
+            problems.append(f"table {name!r} has a value twice in its key {schema.key!r}; leave the key out")
         link = schema.link
         if link is None or not fetched_columns(schema, tables):
             continue
         column, relation = physical(tables[link.to])[link.column], relations[link.to]
         if _comes_twice(fetch, relation, column):
-            found.append(
+            problems.append(
                 f"table {name!r} links to {link.to!r} by {link.column!r}, where some value comes twice: rows that "
                 f"lead there may have several owners, and nothing that is promised about them holds"
             )
-    return found
+    return problems
 
 
 # The grid of a sum: how a value becomes an integer. One description, so that all engines agree to the last bit.
@@ -515,7 +516,7 @@ def _excesses(fetch: Fetch, schema: Schema, relation: str, dialect: Dialect) -> 
 
 
 def _enough(sizes: Mapping[int, int], spared: float) -> int:
-    """Return the least limit under which units of these sizes lose no more than so many rows in all."""
+    """Return the least limit under which units of these sizes lose no more than this many rows in all."""
     lost, above, size = 0, 0, max(sizes, default=1)
     for smaller in sorted({1, *sizes}, reverse=True):
         step = (size - smaller) * above

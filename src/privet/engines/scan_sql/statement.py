@@ -121,29 +121,29 @@ class Writer:
     # --- rows -------------------------------------------------------------------------------------------------------
 
     def _rows(self, *, unit: bool, values: str, every: bool = False, filtered: bool = True) -> str:
-        """Return the rows that count: u, k0, ... and what each gives: `value` as v0, ..., or what `total` needs."""
+        """Return the rows that count: u, k0, ... and contributions: `value` as v0, ..., or what `total` needs."""
         inner = self._layer(unit=unit, every=every)
         carried = (["u"] if unit else []) + self.k + (["h"] if every else []) + (["v"] if self.value else [])
-        conditions = [one.condition for one in self.given if one.condition is not None]
-        ys = [f"{one.y} AS y{index}" for index, one in enumerate(self.given) if one.y is not None]
+        conditions = [term.condition for term in self.given if term.condition is not None]
+        ys = [f"{term.y} AS y{index}" for index, term in enumerate(self.given) if term.y is not None]
         allowed = self._allowed() if filtered else []
         where = f" WHERE {' AND '.join(allowed)}" if allowed else ""
         sql = f"SELECT {self._listed([*carried, *conditions, *ys])} FROM {self.nested(inner)}{where}"
         if values == "later":
             return sql
-        vs = [f"{one.plain} AS v{index}" for index, one in enumerate(self.given)]
+        vs = [f"{term.plain} AS v{index}" for index, term in enumerate(self.given)]
         return f"SELECT {self._listed([*carried, *vs])} FROM {self.nested(sql)}"
 
     def _layer(self, *, unit: bool, every: bool) -> str:
         schema, names = self.scan.schema, physical(self.scan.schema)
         used = _mentioned(self.scan)
-        stored = isinstance(self.scan.table, str)  # what is made of tables is held to its facts and has its unit as u
+        stored = isinstance(self.scan.table, str)  # a derived table keeps to its facts and has its unit as u
         short = _short_texts(self.scan) if stored else {}
         read = {n: f"r.{names[n]}" for n in names if n in used}
         held = {n: sql if n in short else clamped(sql, schema.columns[n], self.dialect) for n, sql in read.items()}
         columns = [f"{sql} AS {names[n]}" for n, sql in (held if stored else read).items()]
         # a column that is put on a grid at once is clamped there
-        columns += [f"r.{names[n]} AS {names[n]}{RAW}" for n in sorted({one.raw for one in self.given if one.raw})]
+        columns += [f"r.{names[n]} AS {names[n]}{RAW}" for n in sorted({term.raw for term in self.given if term.raw})]
         conditions = [self.dialect.fits(read[n], most) for n, most in short.items()]
         if unit:
             owner, known = owner_of(schema, self.dialect, "r.") if stored else ("r.u", "")
@@ -155,8 +155,8 @@ class Writer:
         guard = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         base = f"SELECT {self._listed(columns)} FROM {self.relation} AS r{guard}"
         keys = [f"{_key_sql(key)} AS {name}" for key, name in zip(self.keys, self.k, strict=True)]
-        xs = [f"{one.x} AS x{index}" for index, one in enumerate(self.given) if one.x is not None]
-        bs = [f"{one.where} AS {one.condition}" for one in self.given if one.where is not None]
+        xs = [f"{term.x} AS x{index}" for index, term in enumerate(self.given) if term.x is not None]
+        bs = [f"{term.where} AS {term.condition}" for term in self.given if term.where is not None]
         carried = (["u"] if unit else []) + (["h"] if every else [])
         where = "" if self.where is None else f" WHERE {self.where}"
         return f"SELECT {self._listed([*carried, *keys, *self.value, *xs, *bs])} FROM {self.nested(base)}{where}"
@@ -203,7 +203,7 @@ class Writer:
 
     def _once(self) -> str:
         # a row of no public group changes no other group, so groups are dropped after they are summed
-        totals = [total_as(one.total, index) for index, one in enumerate(self.given)]
+        totals = [total_as(term.total, index) for index, term in enumerate(self.given)]
         if self.scan.discovery is not None:
             totals.append(f"count(*) * {self.dialect.whole(2**self.scan.discovery.shift)} AS d")
         inner = self._rows(unit=False, values="later", filtered=False)
@@ -221,10 +221,10 @@ class Writer:
         twice = norm.order == 1 or len(self.given) > _FEW_SUMS
         if twice and self.k and plain and isinstance(self.scan.table, str):
             return self._norm_of_rows(norm)
-        several = sum(not one.one for one in self.given) > _FEW_TOTALS
+        many = sum(not term.one for term in self.given) > _FEW_TOTALS
         # there all rows are summed before they are bounded: the sum fits however many rows one unit has
         fits = max((total.most for total in self.scan.sums), default=0) * MOST_ROWS * 2**norm.shift < LARGEST
-        if several and fits and not self.k and plain and isinstance(self.scan.table, str):
+        if many and fits and not self.k and plain and isinstance(self.scan.table, str):
             return self._norm_of_most(norm)
         size = "n" if norm.order == 1 else self._square(norm)
         cells, names = self._cells(norm)
@@ -296,8 +296,8 @@ class Writer:
     def _norm_of_most(self, norm: Norm) -> str:
         """Return the form that reads rows again where there are no groups: most units keep the full weight.
 
-        What all rows give is summed at the full weight, and what the units with less have too much is taken away:
-        sum of w(u) s(u) = 2**shift * sum of s(u) + sum of (w(u) - 2**shift) s(u), in integers.
+        All rows are summed at the full weight, and the excess of the units with less is subtracted: sum of w(u) s(u) =
+        2**shift * sum of s(u) + sum of (w(u) - 2**shift) s(u), in integers.
         """
         full = self.dialect.whole(2**norm.shift)
         # several rows of one unit may have the same weight as those of another, and are then summed together
@@ -308,7 +308,7 @@ class Writer:
         weights = (
             f"SELECT u, w - {full} AS w FROM {self.nested(with_weight(sized, norm, self.dialect))} WHERE w < {full}"
         )
-        sums = [f"{one.total} AS s{index}" for index, one in enumerate(self.given)]
+        sums = [f"{term.total} AS s{index}" for index, term in enumerate(self.given)]
         everyone = f"SELECT {self._listed([f'{full} AS w', *sums])} FROM {self.nested(rows)}"
         fewer = f"SELECT {self._listed(['w', *sums])} FROM {self.nested(rows)} JOIN w USING (u) GROUP BY w"
         totals = [total_as(f"sum(w * {self.dialect.wide(f's{index}')})", index) for index in range(len(self.given))]
@@ -316,26 +316,26 @@ class Writer:
         return f"WITH {self.dialect.materialised('w', weights, kept=True)} SELECT {self._listed(totals)} FROM {both}"
 
     def _cells(self, norm: Norm | None = None) -> tuple[str, list[str]]:
-        """Return what each unit gives to each group before it is weighted, and the names of its sums."""
+        """Return each unit's contribution to each group before it is weighted, and the names of its sums."""
         keys = ", ".join(["u", *self.k])
         distinct = self.scan.distinct
         totals, names = [f"{self.dialect.whole(1)} AS n" if distinct else "count(*) AS n"], []
-        for index, one in enumerate(self.given):
-            if one.one and one.condition is None:
+        for index, term in enumerate(self.given):
+            if term.one and term.condition is None:
                 names.append("n")
                 continue
-            found = f"max(v{index})" if distinct else one.total
+            total = f"max(v{index})" if distinct else term.total
             if norm is not None and self._narrow(norm, index):
-                # what overflows belongs to a unit of weight 0, see `_narrow`: it does not matter what it comes to
-                fitting = one.fitting_total(self.scan.sums[index].most)
-                found = self.dialect.cast_whole(found) if distinct else fitting
-            totals.append(f"{found} AS s{index}")
+                # what overflows belongs to a unit of weight 0, see `_narrow`: its value does not matter
+                fitting = term.fitting_total(self.scan.sums[index].most)
+                total = self.dialect.cast_whole(total) if distinct else fitting
+            totals.append(f"{total} AS s{index}")
             names.append(f"s{index}")
         rows = self._rows(unit=True, values="now" if distinct else "later")
         return f"SELECT {keys}, {', '.join(totals)} FROM {self.nested(rows)} GROUP BY {keys}", names
 
     def _narrow(self, norm: Norm, index: int) -> bool:
-        """Whether 64 bits hold whatever a unit may give to a group: w * |s| <= Y * (largest w * n).
+        """Whether every contribution of a unit to a group fits into 64 bits: w * |s| <= Y * (largest w * n).
 
         A sum of rows that does not fit belongs to a unit whose weight is 0, and may be forgotten.
         """
@@ -351,14 +351,14 @@ class Writer:
         return f"{cut} * {cut}"
 
     def _weighted(self, norm: Norm, names: list[str]) -> list[str]:
-        """Return the weighted totals of columns that hold what a unit gives."""
+        """Return the weighted totals of columns of a unit's contributions."""
         wide = self.dialect.wide
         values = [name if self._narrow(norm, index) else wide(name) for index, name in enumerate(names)]
         fits = self._fits_short(norm)
         return [total_as(self.dialect.sum(f"w * {value}", fits=fits), index) for index, value in enumerate(values)]
 
     def _fits_short(self, norm: Norm) -> bool:
-        """Whether 64 bits hold every weighted total, by declared facts; where rows are more, the sum raises."""
+        """Whether every weighted total fits into 64 bits, by declared facts; where rows are more, the sum raises."""
         most = max((total.most for total in self.scan.sums), default=0)
         return bool(self.scan.schema.rows * most * 2**norm.shift <= INT64[1])
 
@@ -403,7 +403,7 @@ class Writer:
         if self.scan.distinct:
             cells, names = self._cells()
         else:
-            # rows that tie in all of these give the same, so that it does not matter which comes first
+            # rows that tie in all of these contribute the same, so that it does not matter which comes first
             over = f"PARTITION BY {', '.join(keys)} ORDER BY {', '.join(['h', *values])}"
             rows = self._rows(unit=True, values="now", every=True)
             ranked = f"SELECT *, row_number() OVER ({over}) AS i FROM {self.nested(rows)}"
@@ -426,7 +426,7 @@ class Writer:
         total = self.scan.sums[0] if len(self.scan.sums) == 1 else None
         if self.scan.discovery is not None or total is None or total.expression not in (None, pairs.of):
             raise InvariantError("a scan for different values counts them, or adds them up, and does nothing else")
-        alone = self.scan.schema.unit.rowwise  # a row holds one pair
+        alone = self.scan.schema.unit.rowwise  # a row has one pair
         names, condition = [*self.k, "v"], self.given[0].condition
         worth = [] if total.expression is None else [f"{self.given[0].value} AS w"]
         counts = "" if condition is None else f" AND {condition}"
@@ -434,8 +434,8 @@ class Writer:
         rows = f"SELECT * FROM {self.nested(inner)} WHERE v IS NOT NULL{counts}"
         if alone:
             return self._different(f"SELECT {self._listed([*names, *worth])} FROM {self.nested(rows)}", bool(worth))
-        # rows that hold the same pair have one rank, so that pairs are ranked without finding the different ones first;
-        # pairs whose hashes are equal are told apart by what they hold
+        # rows with the same pair have one rank, so that pairs are ranked without finding the different ones first;
+        # pairs whose hashes are equal are distinguished by their values
         hashed = f"SELECT *, {self._hash(['u', *names])} AS h FROM {self.nested(rows)}"
         rank = f"dense_rank() OVER (PARTITION BY u ORDER BY {', '.join(['h', *names])})"
         ranked = f"SELECT {self._listed([*names, *worth])}, {rank} AS i FROM {self.nested(hashed)}"
@@ -478,7 +478,7 @@ class Writer:
 
 
 def check_norm(norm: Norm) -> None:
-    """Refuse a bound on what a unit gives that 128 bits do not hold."""
+    """Refuse a bound on a unit's contribution that does not fit into 128 bits."""
     if norm.shift > _LONGEST_SHIFT or norm.limit * 4**norm.shift >= LARGEST:
         raise Unsupported("the bound on what one person contributes does not fit into 128 bits")
 
@@ -499,15 +499,15 @@ def _short_texts(scan: Scan) -> dict[str, int]:
     which is longer than each: such rows are left out, and the text of any row that counts is not cut. Texts that are
     stored once and known by number stay so.
     """
-    found: dict[str, int] = {}
+    short: dict[str, int] = {}
     for key in scan.keys:
         name, values = key.expression.column, key.values or ()
         texts = [value for value in values if isinstance(value, str)]
         if name is None or not texts or len(texts) < len(values):
             continue
         if max(map(len, texts)) < longest(scan.schema.columns[name]):
-            found[name] = max(len(text.encode()) for text in texts)
-    return found
+            short[name] = max(len(text.encode()) for text in texts)
+    return short
 
 
 def total_as(sql: str, index: int) -> str:
@@ -532,10 +532,9 @@ def _consecutive(values: list[Key]) -> bool:
 
 # Counts by place, as SQL: for each group the places of a grid at which there are rows, and what these weigh.
 #
-# What is bounded and how is as for sums, except that a row which has no place is not there at all. Rows stay where
-# they are; no more than the places that hold some come back. Where a scan says which ranks it looks at closely, rows
-# are counted by blocks of places first, and then by place where that is needed: both in one statement, so of the same
-# rows.
+# Bounding is as for sums, except that a row without a place is left out. Rows stay where they are; only the places that
+# have some are returned. Where a scan says which ranks it looks at closely, rows are counted by blocks of places first,
+# and then by place where that is needed: both in one statement, so of the same rows.
 
 
 _LARGEST = 2**62
@@ -555,19 +554,19 @@ def counting(scan: Scan, relation: str, secret: int, dialect: Dialect) -> Statem
 
 
 def as_counts(columns: Mapping[str, NDArray[Any]], kinds: Sequence[Kind | None]) -> dict[tuple[Key, ...], Counts]:
-    """Return what the statement gave, by group, with the places of each in order."""
+    """Return the result of the statement, by group, with the places of each in order."""
     keys = [_as_keys(columns[f"k{index}"].tolist(), kind) for index, kind in enumerate(kinds)]
-    found: dict[tuple[Key, ...], Counts] = {}
+    counts: dict[tuple[Key, ...], Counts] = {}
     for row, (places, weights) in enumerate(zip(columns["ps"], columns["ns"], strict=True)):
         order = places.argsort()
-        found[tuple(key[row] for key in keys)] = (places[order], weights[order])
-    return found
+        counts[tuple(key[row] for key in keys)] = (places[order], weights[order])
+    return counts
 
 
 def _as_keys(values: list[Any], kind: Kind | None) -> list[Key]:
     """Return the values of a key as they are declared; NumPy has no dates without a time."""
     if kind == "date":
-        return [one.date() if isinstance(one, datetime.datetime) else one for one in values]
+        return [value.date() if isinstance(value, datetime.datetime) else value for value in values]
     return values
 
 
@@ -626,8 +625,8 @@ class CountingWriter(Writer):
         sql = f"SELECT {listed} FROM {self.nested(counted)} WHERE n > 0{self._group_by()} HAVING count(*) > 0"
         if self.coded:
             shown = [f"d{name}.v AS {name}" if name in self.coded else name for name in self.k]
-            found = "".join(f" JOIN d{name} ON {name} = d{name}.c" for name in self.coded)
-            sql = f"SELECT {', '.join([*shown, 'ps', 'ns'])} FROM {self.nested(sql)}{found}"
+            joins = "".join(f" JOIN d{name} ON {name} = d{name}.c" for name in self.coded)
+            sql = f"SELECT {', '.join([*shown, 'ps', 'ns'])} FROM {self.nested(sql)}{joins}"
         kinds = tuple(key.kind for key in self.keys)
         return Statement(
             f"WITH {', '.join([*self._codes(), *with_rows, *steps])} {sql}", len(self.k), self.parameters, kinds
@@ -641,7 +640,7 @@ class CountingWriter(Writer):
             raise Unsupported(f"with up to {rows:,} rows these weights may not fit into 64 bits; declare fewer rows")
 
     def _counted(self, place: str, among: str = "", where: str = "") -> str:
-        """Return what the rows weigh by group and place, or by what is made of it: k0, ..., p and n."""
+        """Return the weight of the rows by group and place, or by what is made of it: k0, ..., p and n."""
         keys = [f"x.{name} AS {name}" for name in self.k]
         made = ", ".join([*keys, f"{place} AS p", f"{self.dialect.narrow(self.total)} AS n"])
         by = ", ".join([*(f"x.{name}" for name in self.k), place])
@@ -650,13 +649,13 @@ class CountingWriter(Writer):
     def _near(self, near: Near) -> tuple[list[str], str]:
         """Return steps that find the blocks to look into, and the counts: of those by place, of others by block."""
         whole, nested, named = self.dialect.whole, self.nested, self.dialect.materialised
-        one, share, size = whole(near.share.denominator), whole(near.share.numerator), whole(2**near.bits)
+        base, share, size = whole(near.share.denominator), whole(near.share.numerator), whole(2**near.bits)
         among = f"PARTITION BY {', '.join(self.k)} " if self.k else ""
         ranks = f"*, sum(n) OVER ({among}ORDER BY p ROWS UNBOUNDED PRECEDING) AS t, sum(n) OVER ({among.strip()}) AS a"
-        begins = f"(t - n) * {one} < a * {share} + {whole(near.above * near.share.denominator)}"
-        ends = f"t * {one} > a * {share} - {whole(near.below * near.share.denominator)}"
+        begins = f"(t - n) * {base} < a * {share} + {whole(near.above * near.share.denominator)}"
+        ends = f"t * {base} > a * {share} - {whole(near.below * near.share.denominator)}"
         ranked = f"SELECT {ranks} FROM c WHERE n > 0"
-        # these blocks lie side by side, but for some that hold nothing
+        # these blocks lie side by side, but for some that are empty
         window = [*self.k, f"min(p) * {size} AS lo", f"max(p) * {size} + {size} - {whole(1)} AS hi"]
         steps = [
             named("c", self._counted(self.dialect.block("x.p", near.bits)), kept=None),
@@ -674,8 +673,8 @@ class CountingWriter(Writer):
         """
         if len(self.k) == 1 and self.k[0] in self.coded:
             (name,), values = self.k, self.parameters[self.k[0]]
-            if (found := self.dialect.by_number("m", name, len(values), ("lo", "hi"))) is not None:
-                steps.append(self.dialect.materialised("l", found, kept=True))
+            if (table := self.dialect.by_number("m", name, len(values), ("lo", "hi"))) is not None:
+                steps.append(self.dialect.materialised("l", table, kept=True))
                 low, high = (self.dialect.at(f"l.{end}", f"x.{name}") for end in ("lo", "hi"))
                 return " CROSS JOIN l", f" WHERE x.p >= {low} AND x.p <= {high}"
         same = [f"x.{name} IS NOT DISTINCT FROM m.{name}" for name in self.k]
@@ -683,8 +682,8 @@ class CountingWriter(Writer):
 
     def _placed(self, *, unit: bool, every: bool = False) -> str:
         """Return the rows that have a place: u, k0, ..., h and p."""
-        one = self.given[0]
-        place = one.value if one.condition is None else f"CASE WHEN {one.condition} THEN {one.value} END"
+        term = self.given[0]
+        place = term.value if term.condition is None else f"CASE WHEN {term.condition} THEN {term.value} END"
         rows = self._rows(unit=unit, values="later", every=every)
         keys = [f"d{name}.c AS {name}" if name in self.coded else name for name in self.k]
         carried = (["u"] if unit else []) + keys + (["h"] if every else [])

@@ -101,9 +101,9 @@ class _WindowWriter(_Gathering):
             f"{self.dialect.total(self.dialect.sum('d'), kept)} AS d",
             f"{self.dialect.total('count(*)', kept)} AS holders",
         ]
-        found = f"SELECT {self._listed([*self.k, *totals, *weights])} FROM {self.nested(ranked)}{self._group_by()}"
+        grouped = f"SELECT {self._listed([*self.k, *totals, *weights])} FROM {self.nested(ranked)}{self._group_by()}"
         shown = self._listed([*self.k, *(f"t{index}" for index in range(len(totals))), "d"])
-        return f"SELECT {shown} FROM {self.nested(found)} WHERE holders > 0"
+        return f"SELECT {shown} FROM {self.nested(grouped)} WHERE holders > 0"
 
 
 class _WindowProducts(_Gathering, ProductWriter):
@@ -120,12 +120,12 @@ class _WindowProducts(_Gathering, ProductWriter):
 
     def _multiplied(self, weight: int) -> list[str]:
         """Return all products: in 64 bits where the ends of factors and the weight prove that these hold them."""
-        found = []
+        products = []
         for first, second in self.products.pairs:
             most = self.scan.sums[first].most * self.scan.sums[second].most * weight
             left = f"v{first}" if most <= INT64[1] else self.dialect.wide(f"v{first}")
-            found.append(f"({left} * v{second})")
-        return found
+            products.append(f"({left} * v{second})")
+        return products
 
 
 class _WindowCounting(_Gathering, CountingWriter):
@@ -158,7 +158,7 @@ class _WindowCounting(_Gathering, CountingWriter):
         """Return the counts with those of a block taken together, unless a rank that is looked for may lie in it."""
         dialect, nested = self.dialect, self.nested
         whole, wide = dialect.whole, dialect.wide
-        one, share = whole(near.share.denominator), whole(near.share.numerator)
+        base, share = whole(near.share.denominator), whole(near.share.numerator)
         above, below = (wide(whole(end * near.share.denominator)) for end in (near.above, near.below))
         block = f"SELECT *, {dialect.block('p', near.bits)} AS b FROM {nested(counted)} WHERE n > 0"
         of = f"PARTITION BY {', '.join(self.k)} " if self.k else ""
@@ -170,8 +170,8 @@ class _WindowCounting(_Gathering, CountingWriter):
             f"sum(n) OVER ({of.strip()}) AS a",
         ]
         ranked = f"SELECT *, {', '.join(sums)} FROM {nested(block)}"
-        begins = f"{wide('(t - m)')} * {one} < {wide('a')} * {share} + {above}"
-        ends = f"{wide('t')} * {one} > {wide('a')} * {share} - {below}"
+        begins = f"{wide('(t - m)')} * {base} < {wide('a')} * {share} + {above}"
+        ends = f"{wide('t')} * {base} > {wide('a')} * {share} - {below}"
         place = f"CASE WHEN {begins} AND {ends} THEN p ELSE b * {whole(2**near.bits)} END"
         placed = f"SELECT {', '.join([*self.k, f'{place} AS p', 'n'])} FROM {nested(ranked)}"
         by = ", ".join([*self.k, "p"])
@@ -195,11 +195,11 @@ def grouped_counts(keys: Sequence[Sequence[Any]], places: Any, weights: Any) -> 
     if not keys:
         order = places.argsort(kind="stable")
         return {(): (places[order], weights[order])} if len(places) else {}
-    found: dict[tuple[Key, ...], list[int]] = {}
+    groups: dict[tuple[Key, ...], list[int]] = {}
     for row, cell in enumerate(zip(*keys, strict=True)):
-        found.setdefault(cell, []).append(row)
+        groups.setdefault(cell, []).append(row)
     made: dict[tuple[Key, ...], Counts] = {}
-    for cell, rows in found.items():
+    for cell, rows in groups.items():
         own = places[rows]
         order = own.argsort(kind="stable")
         made[cell] = (own[order], weights[rows][order])

@@ -1,6 +1,6 @@
 """Where Spark is: a cluster's address, a session that exists, or this machine; and how a session of ours is set up.
 
-What Spark says about a failure can quote a row. Its loggers are silenced before anything is read.
+Spark's messages about a failure can quote a row. Its loggers are silenced before anything is read.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TIMEOUT = 600
 """For how many seconds one scan may run."""
 
 SCANS, MOST_SCANS = 4, 1024
-"""How many scans run at once, if nothing else is said, and at most."""
+"""How many scans run at once, unless stated otherwise, and at most."""
 OLDEST = (4, 1)
 """The oldest Spark that is supported: earlier ones do not notice that rows which they read again have changed."""
 
@@ -101,7 +101,7 @@ class Spark:
         if self.remote is not None and self.session is not None:
             raise RequestError("pass an address as remote= or a SparkSession as session=, not both")
         if self.session is not None and not any(
-            one.__module__.split(".")[0] == "pyspark" for one in type(self.session).mro()
+            base.__module__.split(".")[0] == "pyspark" for base in type(self.session).mro()
         ):
             raise BadParameter("session", type(self.session).__name__, "a SparkSession")
         read_seconds(self.timeout, "timeout")
@@ -166,7 +166,7 @@ def _opened(kind: Any, place: Spark) -> tuple[Any, bool]:
         raise
     except ImportError:
         raise_alone(RequestError("this PySpark lacks what it needs for a server: install privet[spark]"))
-    except Exception:  # what Spark says may quote an address with its token
+    except Exception:  # Spark's message may quote an address with its token
         where = "here; is Java installed?" if place.remote is None else "at its address"
         raise_alone(RequestError(f"Spark cannot be opened {where}"))
     if tuple(map(int, re.findall("[0-9]+", version)[:2])) < OLDEST:

@@ -1,6 +1,6 @@
 """Spark as an engine: one statement for each scan, in a session of its own, within a time limit.
 
-What Spark says stays here: it can quote a row. Callers get one constant message.
+Spark's messages stay here: they can quote a row. Callers get one constant message.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class SparkEngine:
         return write_scan(scan, self._tables, self._relations, secrets.randbits(128), SPARK)
 
     def public_rows(self, name: str) -> list[tuple[Any, ...]] | None:
-        """Return the different rows of a public table, held to its facts, or None where there are too many."""
+        """Return the different rows of a public table, clamped to its facts, or None where there are too many."""
         schema = self._tables[name]
         if not schema.unit.public:
             raise InvariantError("the rows of a private table are read by scans only")
@@ -122,21 +122,21 @@ class SparkEngine:
         return rows if len(rows) <= MOST_PUBLIC_ROWS else None
 
     def list_public(self, relation: Relation, most: int) -> list[tuple[Any, ...]] | None:
-        """Return the rows of a relation over public tables, held to its facts, or None where there are too many."""
+        """Return the rows of a relation over public tables, clamped to its facts, or None where there are too many."""
         if not all(name in self._tables and self._tables[name].unit.public for name in tables_of(relation)):
             raise InvariantError("the rows of a private table are read by scans only")
         schema = schema_of(relation, self._tables)
         columns = ", ".join(physical(schema).values())
         rows = relation_sql(relation, self._tables, self._relations, secrets.randbits(128), SPARK)
-        found = self._fetch(f"SELECT {columns} FROM {rows} LIMIT {whole(most, 'most') + 1}")
-        return found if len(found) <= most else None
+        fetched = self._fetch(f"SELECT {columns} FROM {rows} LIMIT {whole(most, 'most') + 1}")
+        return fetched if len(fetched) <= most else None
 
     def broken_links(self) -> list[str]:
-        """Return what is wrong with the links between tables. For the custodian alone: it tells about the data."""
+        """Return what is wrong with the links between tables. For the custodian alone: it is about the data."""
         return broken_links(self._fetch, self._tables, self._relations)
 
     def excesses(self) -> dict[str, tuple[Excess, ...]]:
-        """Return what the limits on contributions take away. For the custodian alone: it tells about the data."""
+        """Return what the limits on contributions take away. For the custodian alone: it is about the data."""
         return excesses(self._fetch, self._tables, self._relations, SPARK)
 
     def close(self) -> None:
@@ -177,7 +177,7 @@ class SparkEngine:
                 frame.createOrReplaceGlobalTempView(source)
                 self._shared.append(source)
                 source = f"global_temp.{source}"
-        except Exception:  # what Spark says may quote a value
+        except Exception:  # Spark's message may quote a value
             raise_alone(EngineError())
         own = linked_view(f"SELECT {columns} FROM {source}", name, self._tables, self._relations)
         self._run(f"CREATE OR REPLACE TEMPORARY VIEW {view} AS {own}", {}, _rows)
@@ -203,7 +203,7 @@ class SparkEngine:
                     return fetch(self._session.sql(sql, args=bound or None))
                 finally:
                     tags.remove(tag)
-            except Exception:  # what Spark or its client says may quote a value
+            except Exception:  # a message of Spark or its client may quote a value
                 self._failed = True
                 raise_alone(EngineError())
 
@@ -218,7 +218,7 @@ def _rows(frame: Any) -> list[tuple[Any, ...]]:
 
 
 def _counts(frame: Any, *, keys: int) -> Any:
-    found = frame.toArrow()
-    columns = [found.column(index) for index in range(keys + 2)]
+    table = frame.toArrow()
+    columns = [table.column(index) for index in range(keys + 2)]
     places, weights = (column.to_numpy().astype("int64") for column in columns[keys:])
     return grouped_counts([column.to_pylist() for column in columns[:keys]], places, weights)

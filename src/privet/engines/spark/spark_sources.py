@@ -79,13 +79,13 @@ class SparkTable:
 def open_frame(session: Any, name: str, source: object) -> Any:
     """Return a frame over the source of a table; raise a `RequestError` that quotes nothing of it."""
     try:
-        found = _frame(session, name, source)
-        columns = found.schema
-        plan = _plan(found)
+        frame = _frame(session, name, source)
+        columns = frame.schema
+        plan = _plan(frame)
     except RequestError:
         raise
-    except Exception as error:  # what Spark says may quote a value
-        told = _named(error)
+    except Exception as error:  # Spark's message may quote a value
+        missing = _named(error)
     else:
         if _JDBC.search(plan):
             raise RequestError(
@@ -94,12 +94,12 @@ def open_frame(session: Any, name: str, source: object) -> Any:
             )
         if not columns.fields:
             raise RequestError(f"table {name!r}: its source has no columns")
-        return found
+        return frame
     words = {
         "missing": f"table {name!r}: Spark has no such table, catalogue, schema or version",
         "versions": f"table {name!r}: its source keeps no versions, as Delta and Iceberg do; leave version out",
     }
-    return raise_alone(RequestError(words.get(told, f"the source of table {name!r} cannot be read")))
+    return raise_alone(RequestError(words.get(missing, f"the source of table {name!r} cannot be read")))
 
 
 def _frame(session: Any, name: str, source: object) -> Any:
@@ -107,8 +107,8 @@ def _frame(session: Any, name: str, source: object) -> Any:
         return session.sql(f"SELECT * FROM {source.relation}")
     if isinstance(source, (str, os.PathLike)):
         return _files(session, name, [os.fspath(source)])
-    if isinstance(source, (list, tuple)) and source and all(isinstance(one, (str, os.PathLike)) for one in source):
-        return _files(session, name, [os.fspath(one) for one in source])
+    if isinstance(source, (list, tuple)) and source and all(isinstance(path, (str, os.PathLike)) for path in source):
+        return _files(session, name, [os.fspath(path) for path in source])
     package, kind = type(source).__module__.split(".")[0], type(source).__name__
     if package == "pyspark" and kind == "DataFrame":
         return source
@@ -119,19 +119,21 @@ def _frame(session: Any, name: str, source: object) -> Any:
 
 def _files(session: Any, name: str, paths: list[str]) -> Any:
     """Return a frame over Parquet files: those here by their own names, others by their addresses."""
-    found: list[str] = []
+    addresses: list[str] = []
     for path in paths:
         if "://" in path:
-            found.append(path)
+            addresses.append(path)
             continue
         here = [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True))
         if not here:
             raise RequestError(f"table {name!r}: there is no file at the path that is declared for it")
-        found += [f"file://{os.path.abspath(one)}" for one in here]
-    if not all(one.lower().endswith((".parquet", ".pq", "/")) or os.path.isdir(one[7:]) for one in found):
+        addresses += [f"file://{os.path.abspath(file)}" for file in here]
+    if not all(
+        address.lower().endswith((".parquet", ".pq", "/")) or os.path.isdir(address[7:]) for address in addresses
+    ):
         raise RequestError(f"table {name!r}: Spark reads {SUPPORTED}; write other files as Parquet")
-    verify_plain_files(name, (one[7:] for one in found if one.startswith("file://")))
-    return session.read.parquet(*found)
+    verify_plain_files(name, (address[7:] for address in addresses if address.startswith("file://")))
+    return session.read.parquet(*addresses)
 
 
 def _plan(frame: Any) -> str:
@@ -143,7 +145,7 @@ def _plan(frame: Any) -> str:
 
 
 def _named(error: Exception) -> str:
-    """Return what Spark says is missing, something of that name or its versions: its error's class, never its text."""
+    """Return what Spark reports missing, something of that name or its versions: its error's class, never its text."""
     condition = ""
     with contextlib.suppress(Exception):
         condition = str(error.getCondition())  # type: ignore[attr-defined]
@@ -185,7 +187,7 @@ def columns_of(frame: Any, name: str, schema: Schema) -> list[str]:
 
 
 def kind_of_field(field: Any) -> Kind | None:
-    """Return the kind that a stored column is of by itself; None for types that are not read."""
+    """Return the natural kind of a stored column; None for types that are not read."""
     stored = field.dataType.simpleString()
     kinds: Sequence[tuple[bool, Kind]] = (
         (stored in _WHOLE or bool(re.fullmatch(r"decimal\(\d+,0\)", stored)), "integer"),
