@@ -129,7 +129,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "testing.suites:_stored",
         "conformance/test_suites.py::test_a_broken_ledger_is_told_by_the_law_that_it_breaks",
-        ("found is not None and found[1] == answer", "True"),
+        ("stored is not None and stored[1] == answer", "True"),
     ),
     *of(
         "testing.suites:_audited",

@@ -35,7 +35,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "ledger.account:_largest_of",
         BLOCKS,
-        ("not _inside(one[1], grown, starts)", "True"),
+        ("not _inside(pair[1], grown, starts)", "True"),
         ("range(start, min(end, start + kept))", "range(start, start + 1)"),
     ),
     *of(
@@ -46,7 +46,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "ledger.account:BlockSums.worst",
         BLOCKS,
-        ("reduce(plus, found)", "_largest(found)"),
+        ("reduce(plus, paid)", "_largest(paid)"),
     ),
     *of(
         "ledger.account:Account._load_after",
@@ -66,7 +66,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "ledger.bookkeeping:_of_one_cost",
         BLOCKS,
-        ("(one.event_data, one.blocks) != due", "one.event_data != due[0]"),
+        ("(charge.event_data, charge.blocks) != due", "charge.event_data != due[0]"),
     ),
     *of(
         "query.block_reads:divided",
@@ -183,7 +183,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "ledger.bookkeeping:_of_one_cost",
         f"{RULES} {TAMPERING}",
-        ("(one.event_data, one.blocks) != due", "False"),
+        ("(charge.event_data, charge.blocks) != due", "False"),
     ),
     *of(
         "ledger.bookkeeping:_receipt",
@@ -511,13 +511,13 @@ MUTANTS: list[Mutant] = [
     *of(
         "ledger.sqlite.place:check_file",
         FAULTS,
-        ("found.st_mode & 0o077", "found.st_mode & 0o007"),
+        ("status.st_mode & 0o077", "status.st_mode & 0o007"),
         ("names > 1", "False"),
     ),
     *of(
         "ledger.sqlite.place:check_same",
         FAULTS,
-        ("found != known", "False"),
+        ("current != known", "False"),
     ),
     *of(
         "ledger.sqlite.place:mount_kind",
@@ -580,21 +580,21 @@ MUTANTS: list[Mutant] = [
     *of(
         "ledger.sqlite.place:check_folder",
         f"{FOLDER} {FAULTS}",
-        ("found.st_mode & stat.S_IWOTH", "False"),
-        ("found.st_mode & stat.S_IWGRP and _shared(place, found)", "False"),
+        ("status.st_mode & stat.S_IWOTH", "False"),
+        ("status.st_mode & stat.S_IWGRP and _shared(place, status)", "False"),
         ("(folder, *folder.parents)", "(folder,)"),
-        ("not own and found.st_mode & stat.S_ISVTX", "found.st_mode & stat.S_ISVTX"),
+        ("not own and status.st_mode & stat.S_ISVTX", "status.st_mode & stat.S_ISVTX"),
     ),
     *of(
         "ledger.sqlite.place:_shared",
         f"{FOLDER} {FAULTS}",
         ("try:\n    ...\nexcept KeyError:\n    return True", "try:\n    ...\nexcept KeyError:\n    return False"),
         (
-            "not members <= trusted or any(user.pw_gid == found.st_gid and user.pw_uid not in (0, "
-            "found.st_uid) for user in pwd.getpwall())",
-            "any(user.pw_gid == found.st_gid and user.pw_uid not in (0, found.st_uid) for user in pwd.getpwall())",
+            "not members <= trusted or any(user.pw_gid == status.st_gid and user.pw_uid not in (0, "
+            "status.st_uid) for user in pwd.getpwall())",
+            "any(user.pw_gid == status.st_gid and user.pw_uid not in (0, status.st_uid) for user in pwd.getpwall())",
         ),
-        ("user.pw_gid == found.st_gid", "False"),
+        ("user.pw_gid == status.st_gid", "False"),
     ),
     *of(
         "ledger.sqlite.place:locate",
@@ -638,7 +638,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "ledger.account:check_amounts",
         "adversarial/test_ledger_shown.py",
-        ("_LEAST <= amount <= _MOST", "True"),
+        ("_LEAST_AMOUNT <= amount <= _LARGEST_AMOUNT", "True"),
     ),
     *of(
         "ledger.certificate:_found",
@@ -658,7 +658,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "ledger.certificate:_suspects",
         "unit/ledger/test_review.py",
-        ("found is None and written.number in failed and not _mended(charge)", "False and not _mended(charge)"),
+        ("form is None and written.number in failed and not _mended(charge)", "False and not _mended(charge)"),
     ),
     *of(
         "ledger.fold:RunningSum.add",
@@ -709,7 +709,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "ledger.memory:MemoryStore._names",
         RULES,
-        ("found if key is None else found | {(kind, account, None, key)}", "found"),
+        ("names if key is None else names | {(kind, account, None, key)}", "names"),
     ),
     *of(
         "ledger.memory:MemoryStore.writing",
@@ -750,14 +750,14 @@ MUTANTS: list[Mutant] = [
     *of(
         "ledger.steps:StepKeeping._admitted",
         f"{STEPS} {RULES}",
-        ("(found.step, found.state) != (after, state)", "found.state != state"),
-        ("found.over", "False"),
+        ("(progress.step, progress.state) != (after, state)", "progress.state != state"),
+        ("progress.over", "False"),
     ),
     *of(
         "ledger.steps:StepKeeping.draw_steps",
         "conformance/test_ledgers.py unit/stream/test_running_stream.py",
         ("_keep(history, receipt, text)", "pass"),
-        ("called(draw, 'draw', found, _kept(history, receipt))", "called(draw, 'draw', found, None)"),
+        ("called(draw, 'draw', progress, _kept(history, receipt))", "called(draw, 'draw', progress, None)"),
     ),
     *of("ledger.steps:_kept", "conformance/test_ledgers.py", ("text or None", "text")),
     *of(
@@ -768,21 +768,21 @@ MUTANTS: list[Mutant] = [
     *of(
         "ledger.steps:StepKeeping.close_steps",
         f"{STEPS} {RULES}",
-        ("found.opened is None or found.opening != opening", "found.opened is None"),
+        ("progress.opened is None or progress.opening != opening", "progress.opened is None"),
         ("self._check_receipt(history, receipt)", ""),
     ),
     *of(
         "ledger.steps:StepKeeping.begin_steps",
         f"{STEPS} {RULES}",
         ("isinstance(charge, Charged) and charge.shared is not None", "False"),
-        ("found is not None and found != Progress(0, hashed)", "False"),
+        ("progress is not None and progress != Progress(0, hashed)", "False"),
     ),
     *of(
         "ledger.state:after_step",
         "laws/test_replay.py",
-        ("found is not None and found.over", "False"),
-        ("found.opened == record.step", "True"),
-        ("record.state == found.state", "True"),
+        ("progress is not None and progress.over", "False"),
+        ("progress.opened == record.step", "True"),
+        ("record.state == progress.state", "True"),
     ),
     *of("ledger.state:write_steps", STEPS, ("not steps", "True")),
 ]

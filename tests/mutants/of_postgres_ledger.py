@@ -72,7 +72,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "ledger.postgres.postgres_ledger:PostgresLedger.adopt",
         FAULTS,
-        ("found != pinned.hash", "False"),
+        ("hashed != pinned.hash", "False"),
     ),
     *of(
         "ledger.postgres.postgres_ledger:_check_never_begun",

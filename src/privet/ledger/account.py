@@ -1,6 +1,6 @@
 """One budget as it is spent: the filters that it and its top-ups opened. A value; spending returns a new one.
 
-Beside what all data was charged stands what blocks of tables were, and the most that any one unit paid of it.
+Beside the charges of all data stand those of blocks of tables, and the most that any one unit paid of it.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from privet.ledger import codec
 
 from .entries import Cap, Payment, Time
 
-# What blocks of tables were charged beyond what all data was, and the most that any one unit paid of it.
+# The charges of blocks of tables beyond those of all data, and the most that any one unit paid of it.
 
 
 Amounts = tuple[Exact, ...]
-"""What a filter takes for an event, in the order of the sums that it keeps."""
+"""The amounts that a filter takes for an event, in the order of its sums."""
 
 Step = tuple[int, Amounts]
 """From this block on, each was charged these amounts, up to the next step."""
@@ -50,7 +50,7 @@ def _plus(one: Exact, other: Exact) -> Exact:
 
 @dataclass(frozen=True)
 class DivisionSums:
-    """What the blocks of one division were charged: the same from each step on, and nothing before the first.
+    """The charges of the blocks of one division: the same from each step on, and nothing before the first.
 
     A window lies in two adjacent blocks, as none is shorter than it, and pays once for what reads both. So of windows
     the sums are of pairs: number n stands for the blocks n - 1 and n.
@@ -74,10 +74,10 @@ class DivisionSums:
         nothing: Amounts = (Fraction(0),) * len(amounts)
         for start, end in ranges:
             grown += _raise(steps, start, end, amounts, nothing)
-        several = self.best if self.best and reach == self.reach else ((),) * len(amounts)
-        news = grown if several is self.best else list(_runs(steps))
+        largest = self.best if self.best and reach == self.reach else ((),) * len(amounts)
+        news = grown if largest is self.best else list(_runs(steps))
         kept = 1 if self.members == "windows" else reach
-        best = tuple(_largest_of(one, news, index, kept) for index, one in enumerate(several))
+        best = tuple(_largest_of(top, news, index, kept) for index, top in enumerate(largest))
         return DivisionSums(self.table, self.members, reach, tuple(steps), best)
 
     def worst(self) -> Amounts:
@@ -87,7 +87,7 @@ class DivisionSums:
         what the largest were charged. Taking each measure by itself is no less than what any one unit paid.
         """
         times = self.reach if self.members == "windows" else 1
-        return tuple(_times(_sum(value for value, _ in one), times) for one in self.best)
+        return tuple(_times(_sum(value for value, _ in largest), times) for largest in self.best)
 
     def runs(self) -> Iterator[tuple[int, int, Amounts]]:
         """Yield where sums are the same: from a number to before another, and what each was charged."""
@@ -133,11 +133,11 @@ def _largest_of(
 ) -> tuple[tuple[Exact, int], ...]:
     """Return the largest sums of one measure, of those that were the largest and did not grow, and those that did."""
     starts = [start for start, _, _ in grown]
-    same = [one for one in held if not _inside(one[1], grown, starts)]
+    same = [pair for pair in held if not _inside(pair[1], grown, starts)]
     if kept == 1:
-        top = max(grown, key=lambda one: one[2][index])
-        several = [*same, (top[2][index], top[0])]
-        return (max(several, key=itemgetter(0)),)
+        top = max(grown, key=lambda run: run[2][index])
+        sums = [*same, (top[2][index], top[0])]
+        return (max(sums, key=itemgetter(0)),)
     wide = ((value[index], number) for start, end, value in grown for number in range(start, min(end, start + kept)))
     return tuple(nlargest(kept, [*same, *wide], key=itemgetter(0)))
 
@@ -160,13 +160,13 @@ def _times(value: Exact, times: int) -> Exact:
 
 def _pairs(ranges: tuple[tuple[int, int], ...]) -> list[tuple[int, int]]:
     """Return the numbers of the pairs that have one of some blocks, as ranges that do not touch."""
-    found: list[tuple[int, int]] = []
+    pairs: list[tuple[int, int]] = []
     for start, end in ranges:
-        if found and start <= found[-1][1]:
-            found[-1] = (found[-1][0], end + 1)
+        if pairs and start <= pairs[-1][1]:
+            pairs[-1] = (pairs[-1][0], end + 1)
         else:
-            found.append((start, end + 1))
-    return found
+            pairs.append((start, end + 1))
+    return pairs
 
 
 @dataclass(frozen=True)
@@ -203,43 +203,43 @@ class BlockSums:
         """Return the most that one unit can have paid beyond what was charged for all data; None for nothing."""
         if not self.divisions:
             return None
-        found = [most for one in self.divisions.values() if (most := one.worst())]
-        return reduce(plus, found) if found else None
+        paid = [most for division in self.divisions.values() if (most := division.worst())]
+        return reduce(plus, paid) if paid else None
 
     def snapshot(self) -> dict[str, Any]:
         """Return the sums as plain data."""
         return {
             name: [
-                one.table,
-                one.members,
-                one.reach,
-                [[start, *map(codec.write_amount, value)] for start, value in one.steps],
+                division.table,
+                division.members,
+                division.reach,
+                [[start, *map(codec.write_amount, value)] for start, value in division.steps],
             ]
-            for name, one in self.divisions.items()
+            for name, division in self.divisions.items()
         }
 
 
 def read_block_sums(data: Any) -> BlockSums:
     """Return the sums that `snapshot` wrote."""
-    found = {}
+    divisions = {}
     for name, (table, members, reach, steps) in data.items():
         rows = tuple((int(start), tuple(map(codec.read_amount, value))) for start, *value in steps)
-        found[str(name)] = _with_best(DivisionSums(str(table), members, int(reach), rows))
-    return BlockSums(found)
+        divisions[str(name)] = _with_best(DivisionSums(str(table), members, int(reach), rows))
+    return BlockSums(divisions)
 
 
-def _with_best(one: DivisionSums) -> DivisionSums:
+def _with_best(sums: DivisionSums) -> DivisionSums:
     """Return sums as they were read, with the largest ones looked up again."""
-    runs, kept = list(_runs(one.steps)), 1 if one.members == "windows" else one.reach
-    measures = range(len(one.steps[0][1])) if runs else range(0)
-    return replace(one, best=tuple(_largest_of((), runs, index, kept) for index in measures))
+    runs, kept = list(_runs(sums.steps)), 1 if sums.members == "windows" else sums.reach
+    measures = range(len(sums.steps[0][1])) if runs else range(0)
+    return replace(sums, best=tuple(_largest_of((), runs, index, kept) for index in measures))
 
 
 NO_BLOCKS = BlockSums()
 
 
-def _largest(several: Iterable[Amounts]) -> Amounts:
-    return tuple(max(column) for column in zip(*several, strict=True))
+def _largest(charges: Iterable[Amounts]) -> Amounts:
+    return tuple(max(column) for column in zip(*charges, strict=True))
 
 
 # One budget.
@@ -252,7 +252,7 @@ _SPENT: dict[type, tuple[str, ...]] = {
 }
 """The sums that each kind of filter keeps."""
 
-_LEAST, _MOST = Fraction(1, 10**300), Fraction(10**300)
+_LEAST_AMOUNT, _LARGEST_AMOUNT = Fraction(1, 10**300), Fraction(10**300)
 """Between which amounts every budget lies: what is derived from one is then a finite float above zero as well."""
 
 
@@ -263,8 +263,8 @@ _HEAVY = Fraction(10**400)
 def _less(load: tuple[Exact, ...], due: tuple[Exact, ...]) -> tuple[Exact, ...]:
     """Return what a unit had paid before it pays what is due."""
     return tuple(
-        one if isinstance(one, float) or isinstance(other, float) else max(one - other, Fraction(0))
-        for one, other in zip(load, due, strict=True)
+        paid if isinstance(paid, float) or isinstance(other, float) else max(paid - other, Fraction(0))
+        for paid, other in zip(load, due, strict=True)
     )
 
 
@@ -294,9 +294,9 @@ class Account:
     """What blocks were charged beyond what the filter of this number took for all data."""
 
     def price(self, event: Event, touched: Touched | None = None) -> Payment:
-        """Return which filter takes how much for an event: the oldest that can; if none can, raise what it says."""
-        for index, one in enumerate(self.filters):
-            payment = Payment(index, amounts(one, event))
+        """Return which filter takes how much for an event: the oldest that can; if none can, raise its error."""
+        for index, filter_ in enumerate(self.filters):
+            payment = Payment(index, amounts(filter_, event))
             if within_cap(self._loaded_after(payment, touched)):
                 return payment
         index = self._roomiest()
@@ -308,9 +308,9 @@ class Account:
     def admits(self, event: Event, touched: Touched | None = None) -> bool:
         """Return whether some filter can pay for an event."""
         if not self.blocks and touched is None:
-            return any(one.admits(event) for one in self.filters)
-        several = (Payment(index, amounts(one, event)) for index, one in enumerate(self.filters))
-        return any(within_cap(self._loaded_after(payment, touched)) for payment in several)
+            return any(filter_.admits(event) for filter_ in self.filters)
+        payments = (Payment(index, amounts(filter_, event)) for index, filter_ in enumerate(self.filters))
+        return any(within_cap(self._loaded_after(payment, touched)) for payment in payments)
 
     def pay(self, payment: Payment, touched: Touched | None = None) -> Account:
         """Return the account after one of its filters took what an event costs, for all data or for some blocks."""
@@ -336,15 +336,15 @@ class Account:
     def runs(self, division: str) -> list[list[tuple[int, int, tuple[Exact, ...]]]]:
         """Return for each filter the runs of blocks of a division that it charged the same."""
         sums = (self.blocks.get(index, NO_BLOCKS).divisions.get(division) for index in range(len(self.filters)))
-        return [[] if one is None else list(one.blocks()) for one in sums]
+        return [[] if block_sums is None else list(block_sums.blocks()) for block_sums in sums]
 
     def in_block(self, division: str, number: int) -> list[Filter]:
         """Return the filters with what the units of one block alone have paid."""
-        found = []
+        filters = []
         for index, runs in enumerate(self.runs(division)):
             own = next((value for first, end, value in runs if first <= number < end), None)
-            found.append(self._with_load(index, own))
-        return found
+            filters.append(self._with_load(index, own))
+        return filters
 
     def _loaded_after(self, payment: Payment, touched: Touched | None) -> Filter:
         return self._with_load(payment.filter, self._load_after(payment, touched))
@@ -384,7 +384,7 @@ class Account:
         if touched is None:
             return self.loaded(self._roomiest()).remaining()
         left = [self._left(index, touched) for index in range(len(self.filters))]
-        return max(left, key=lambda one: one.largest_epsilon)
+        return max(left, key=lambda remaining: remaining.largest_epsilon)
 
     def _left(self, index: int, touched: Touched) -> Remaining:
         """Return what one filter still allows for some blocks, each of which takes it whole.
@@ -395,25 +395,25 @@ class Account:
         heavy = sums.add(touched, (_HEAVY,) * len(_SPENT[type(self.filters[index])])).worst() or ()
         # with so large an amount the worst unit is one that pays for these blocks, as often as it can
         share = max((int(amount // _HEAVY) for amount in heavy if not isinstance(amount, float)), default=1)
-        base = tuple(one if isinstance(one, float) else one - _HEAVY * share for one in heavy)
+        base = tuple(amount if isinstance(amount, float) else amount - _HEAVY * share for amount in heavy)
         left = self._with_load(index, base).remaining()
         return replace(left, amount=left.amount / share, largest_epsilon=_down(left.largest_epsilon, share))
 
     def budget(self) -> Budget:
         """Return the whole promise: the first budget and all that was added to it."""
-        budgets = [_budget(one) for one in self.filters]
+        budgets = [_budget(filter_) for filter_ in self.filters]
         if len(budgets) == 1:
             return budgets[0]
-        several = [budget for budget in budgets if isinstance(budget, Approximate)]
-        delta = min(sum((budget.delta for budget in several), Fraction(0)), Fraction(2**60 - 1, 2**60))
-        return Approximate(epsilon=sum((budget.epsilon for budget in several), Fraction(0)), delta=delta)
+        approximate = [budget for budget in budgets if isinstance(budget, Approximate)]
+        delta = min(sum((budget.delta for budget in approximate), Fraction(0)), Fraction(2**60 - 1, 2**60))
+        return Approximate(epsilon=sum((budget.epsilon for budget in approximate), Fraction(0)), delta=delta)
 
     def snapshot(self) -> list[dict[str, Any]]:
         """Return what was spent, as plain data."""
         return [
-            {name: codec.write_amount(getattr(one, name)) for name in _SPENT[type(one)]}
+            {name: codec.write_amount(getattr(filter_, name)) for name in _SPENT[type(filter_)]}
             | ({"blocks": self.blocks[index].snapshot()} if index in self.blocks else {})
-            for index, one in enumerate(self.filters)
+            for index, filter_ in enumerate(self.filters)
         ]
 
     def restore(self, data: Any) -> Account:
@@ -424,7 +424,8 @@ class Account:
         return replace(
             self,
             filters=tuple(
-                _with(one, {name: codec.read_amount(spent[name]) for name in _SPENT[type(one)]}) for one, spent in kept
+                _with(filter_, {name: codec.read_amount(spent[name]) for name in _SPENT[type(filter_)]})
+                for filter_, spent in kept
             ),
             blocks={index: read_block_sums(spent["blocks"]) for index, spent in enumerate(data) if "blocks" in spent},
         )
@@ -432,8 +433,8 @@ class Account:
     def agrees(self, other: Account) -> bool:
         """Return whether two accounts have spent the same."""
         return (self.blocks == other.blocks and len(self.filters) == len(other.filters)) and all(
-            type(one) is type(two) and all(getattr(one, name) == getattr(two, name) for name in _SPENT[type(one)])
-            for one, two in zip(self.filters, other.filters, strict=True)
+            type(own) is type(theirs) and all(getattr(own, name) == getattr(theirs, name) for name in _SPENT[type(own)])
+            for own, theirs in zip(self.filters, other.filters, strict=True)
         )
 
     def _roomiest(self) -> int:
@@ -466,7 +467,7 @@ def given_budget(value: Budget, parameter: str) -> Budget:
 
 def check_amounts(budget: Budget, parameter: str) -> None:
     """Raise `BadParameter` where an amount of a budget is too large or too small to be shown as a float."""
-    if not all(_LEAST <= amount <= _MOST for amount in vars(budget).values()):
+    if not all(_LEAST_AMOUNT <= amount <= _LARGEST_AMOUNT for amount in vars(budget).values()):
         raise BadParameter(parameter, budget.describe(), "amounts that can be shown: from 1e-300 to 1e300")
 
 
@@ -505,8 +506,8 @@ def spent_of(account: Account, number: int) -> list[Exact]:
     """Return the sums that one of an account's filters keeps."""
     if number >= len(account.filters):
         raise LedgerError("a charge in the ledger names a filter that was never opened")
-    one = account.filters[number]
-    return [getattr(one, name) for name in _SPENT[type(one)]]
+    filter_ = account.filters[number]
+    return [getattr(filter_, name) for name in _SPENT[type(filter_)]]
 
 
 def with_spent(one: Filter, sums: list[Exact]) -> Filter:
@@ -514,9 +515,9 @@ def with_spent(one: Filter, sums: list[Exact]) -> Filter:
     return _with(one, dict(zip(_SPENT[type(one)], sums, strict=True)))
 
 
-def _with(one: Filter, spent: dict[str, Any]) -> Filter:
-    fields = {**vars(one), **spent}  # what `replace` does, in a third of the time: verifying does little else
-    return type(one)(**fields)
+def _with(filter_: Filter, spent: dict[str, Any]) -> Filter:
+    fields = {**vars(filter_), **spent}  # what `replace` does, in a third of the time: verifying does little else
+    return type(filter_)(**fields)
 
 
 def add(total: Exact, amount: Exact) -> Exact:
@@ -544,10 +545,10 @@ def _allowed(budget: Approximate, order: float, keys_share: Fraction) -> tuple[F
     return opened.allowed, opened.keys_delta
 
 
-def _budget(one: Filter) -> Budget:
-    if isinstance(one, (PureFilter, ZcdpFilter, RenyiFilter)):
-        return one.budget
-    raise LedgerError(f"a {type(one).__name__} is not a filter that ledgers know")
+def _budget(filter_: Filter) -> Budget:
+    if isinstance(filter_, (PureFilter, ZcdpFilter, RenyiFilter)):
+        return filter_.budget
+    raise LedgerError(f"a {type(filter_).__name__} is not a filter that ledgers know")
 
 
 def _close(one: Exact, other: Exact) -> bool:

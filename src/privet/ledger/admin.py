@@ -27,7 +27,7 @@ class Administration:
     _history: StoredHistory
 
     def top_up(self, budget: Budget, *, reason: str, account: str | None = None) -> None:
-        """Add to an account's budget, or to the data set's, and say why. What was spent stays spent.
+        """Add to an account's budget, or to the data set's, and state why. What was spent stays spent.
 
         Guarantee: afterwards the promise is the sum of the budgets; see `Account`.
         """
@@ -77,21 +77,21 @@ class Administration:
     def promises(self) -> dict[str, tuple[WEvent, Receipt, dict[str, Any]]]:
         """Return the accounts opened for streams, by name: promise, receipt, and what is public about each."""
         with self._history.reading() as history:
-            found = {}
+            promises = {}
             for account in sorted(history.state.promises):
                 number, opened = _promise(history, account)
                 receipt = Receipt(number, opened.digest, account, str(history.head_at(number)), answered=False)
-                found[account] = opened.promise, receipt, json.loads(opened.facts_text)
-            return found
+                promises[account] = opened.promise, receipt, json.loads(opened.facts_text)
+            return promises
 
     def limit(self, per_query: Budget | None, *, reason: str) -> None:
-        """Set the most that one query may cost from now on, or take the limit away with None, and say why."""
+        """Set the most that one query may cost from now on, or take the limit away with None, and state why."""
         record = Limited(read_limit(per_query), read_name(reason, "reason"))
         with self._history.writing() as history:
             history.append(record)
 
     def reschedule(self, expires: Time | None, *, reason: str, account: str | None = None) -> None:
-        """Set when an account's spending ends, or the data set's, or never with None, and say why.
+        """Set when an account's spending ends, or the data set's, or never with None, and state why.
 
         What was spent before stays spent: a later end lets what is left be spent, and no more.
         """
@@ -104,7 +104,7 @@ class Administration:
             history.append(record)
 
     def clear(self, account: str, *, reason: str) -> None:
-        """Let a frozen account spend again, and say why."""
+        """Let a frozen account spend again, and state why."""
         record = Cleared(read_name(account, "account"), read_name(reason, "reason"))
         with self._history.writing() as history:
             if not history.state.failures.get(account):
@@ -112,7 +112,7 @@ class Administration:
             history.append(record)
 
     def freeze(self, account: str, *, reason: str) -> None:
-        """Let an account spend nothing more until it is cleared, and say why. Answers that it paid for stay free."""
+        """Let an account spend nothing more until it is cleared, and state why. Answers that it paid for stay free."""
         record = Frozen(read_name(account, "account"), read_name(reason, "reason"))
         with self._history.writing() as history:
             if history.state.accounts:
@@ -174,7 +174,9 @@ class Administration:
             read_name(account, "account")
         with self._history.reading() as history:
             own = None if account is None else history.state.own(account)
-            ends = [one.expires for one in (history.state.whole, own) if one is not None and one.expires is not None]
+            ends = [
+                payer.expires for payer in (history.state.whole, own) if payer is not None and payer.expires is not None
+            ]
             return min(ends, default=None)
 
     def per_query(self) -> Budget | None:

@@ -102,19 +102,19 @@ class Bookkeeping(Administration, StepKeeping):
         """Record an event and return the receipt, or record nothing and raise.
 
         The same `key` again returns the first receipt. A plan that was paid for in full, and whose charge did not end
-        in a failure, is free to who paid for it and charged to another account's own cap only. `text` and `facts` tell
-        the plan, in words and as plain data. With `blocks` it is charged for units in these blocks alone: who charges
-        must have made sure that no other rows are read.
+        in a failure, is free to who paid for it and charged to another account's own cap only. `text` and `facts`
+        describe the plan, in words and as plain data. With `blocks` it is charged for units in these blocks alone: who
+        charges must have made sure that no other rows are read.
         """
         # what is charged is what a reader of the ledger will see, not whatever the caller's object answers
         written = codec.write_event(event)
         event = codec.read_event(written)
         read_name(digest, "digest")
         read_name(account, "account")
-        labels, words, told = read_labels(versions), read_text(text), read_facts(facts)
+        labels, words, facts_text = read_labels(versions), read_text(text), read_facts(facts)
         blocks = _read_touched(blocks)
         if blocks is not None:
-            told = "{}" if told is None else told
+            facts_text = "{}" if facts_text is None else facts_text
         if key is not None:
             read_name(key, "key")
         due = written, blocks
@@ -145,7 +145,7 @@ class Bookkeeping(Administration, StepKeeping):
                 by_account=None if own is None else own.price(event, blocks),
                 versions=labels,
                 text=words,
-                facts_text=told,
+                facts_text=facts_text,
                 blocks=blocks,
             )
             return _receipt(history, history.append(charge, now), digest, account, answered=answer is not None)
@@ -161,10 +161,10 @@ class Bookkeeping(Administration, StepKeeping):
             number = history.answer_to(receipt.digest)
             if number is None:
                 number = history.append(Answered(receipt.account, receipt.digest, receipt.entry, written))
-            found = _found(history, number, receipt.digest, receipt.account)
-            if found is None:
+            answer = _found(history, number, receipt.digest, receipt.account)
+            if answer is None:
                 raise LedgerError("this receipt is not from this ledger")
-            return found
+            return answer
 
     def find(self, digest: str, account: str) -> tuple[Receipt, Plain] | None:
         """Return the stored answer to a plan that the account has paid for, with its receipt."""
@@ -207,16 +207,16 @@ class Bookkeeping(Administration, StepKeeping):
             account: only what was charged to this account; `last` then looks among the latest charges of all.
         """
         with self._history.reading() as history:
-            found = history.charges(_beginning(history, after, limit, last, charges=True))
-            return tuple(one.entry() for one in _page_of(found, limit, last, account))
+            entries = history.charges(_beginning(history, after, limit, last, charges=True))
+            return tuple(entry.entry() for entry in _page_of(entries, limit, last, account))
 
     def entries(
         self, *, after: int = 0, limit: int | None = None, last: int | None = None, account: str | None = None
     ) -> tuple[Written, ...]:
         """Return every entry of any kind, oldest first, or a page of them, as `history` does."""
         with self._history.reading() as history:
-            found = history.entries(_beginning(history, after, limit, last, charges=False))
-            return tuple(_page_of(found, limit, last, account))
+            entries = history.entries(_beginning(history, after, limit, last, charges=False))
+            return tuple(_page_of(entries, limit, last, account))
 
     def entry(self, number: int) -> Written:
         """Return one entry by its number."""
@@ -285,7 +285,7 @@ class Bookkeeping(Administration, StepKeeping):
             if own is None:
                 return left
             after = own.pay(own.price(event, blocks), blocks).remaining(blocks)
-            return min(after, left, key=lambda one: one.largest_epsilon)
+            return min(after, left, key=lambda remaining: remaining.largest_epsilon)
 
     def block_balances(self, division: str, account: str | None = None) -> tuple[BlockShare, ...]:
         """Return how much of a budget the blocks of a division have spent, in runs of equal ones.
@@ -349,10 +349,10 @@ def _beginning(history: History, after: int, limit: int | None, last: int | None
     return history.nth_last(whole(last, "last", least=1, most=_MOST_ENTRIES), charges=charges)
 
 
-def _page_of(found: Iterable[Written], limit: int | None, last: int | None, account: str | None) -> Iterator[Written]:
+def _page_of(entries: Iterable[Written], limit: int | None, last: int | None, account: str | None) -> Iterator[Written]:
     if account is not None:
         read_name(account, "account")
-    mine = (one for one in found if account is None or one.account == account)
+    mine = (entry for entry in entries if account is None or entry.account == account)
     return iter(tuple(mine)[-last:]) if last is not None else islice(mine, limit)
 
 
@@ -364,7 +364,7 @@ def _receipt(
 
 
 def _found(history: History, number: int, digest: str, account: str) -> tuple[Receipt, Plain] | None:
-    """Return the answer that an entry holds, with the receipt of the account, where that has paid for it."""
+    """Return the answer that an entry contains, with the receipt of the account, where that has paid for it."""
     answer = _answer(history, number, digest)
     mine = answer.charge if answer.account == account else _charges(history, digest).get(account)
     return None if mine is None else (_receipt(history, mine, digest, account, answer=number), answer.released)
@@ -401,14 +401,14 @@ def _paid_for(history: History, digest: str, due: Due) -> dict[str, int]:
 
 def _answered(history: History, answer: int, digest: str, due: Due) -> dict[str, int]:
     """Return each account's charge for a plan with an answer, first the one that was answered."""
-    found = _answer(history, answer, digest)
-    paid = {found.account: found.charge}
+    answered = _answer(history, answer, digest)
+    paid = {answered.account: answered.charge}
     return _of_one_cost(history, paid | {**_charges(history, digest), **paid}, due)
 
 
 def _of_one_cost(history: History, charges: dict[str, int], due: Due) -> dict[str, int]:
     made = (_charge(history, number) for number in charges.values())
-    if any((one.event_data, one.blocks) != due for one in made):
+    if any((charge.event_data, charge.blocks) != due for charge in made):
         raise LedgerError("one digest stands for two different costs; the ledger cannot decide which is meant")
     return charges
 

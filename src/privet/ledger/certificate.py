@@ -1,4 +1,4 @@
-"""What a ledger can say of one release to anyone who reads its numbers: public, and provable against the head."""
+"""What a ledger can certify of one release to anyone who reads its numbers: public, and provable against the head."""
 
 from __future__ import annotations
 
@@ -68,11 +68,11 @@ def _measurements(history: History, measured: Any, answer: int | None) -> list[d
 
     None where there is no answer, or where the plan is not recorded in such a way that they could be read.
     """
-    found = None if answer is None else history.read(answer).record
-    if not isinstance(measured, list) or not isinstance(found, Answered):
+    record = None if answer is None else history.read(answer).record
+    if not isinstance(measured, list) or not isinstance(record, Answered):
         return None
     try:
-        return stored_measurements(measured, found.released).to_list()
+        return stored_measurements(measured, record.released).to_list()
     except (AttributeError, KeyError, IndexError, TypeError, ValueError, ArithmeticError, BadParameter):
         return None  # another program described the plan, in another form
 
@@ -90,15 +90,15 @@ def _charge(history: History, number: int) -> int:
             return _charge(history, charge)
         case Charged():
             return number
-    told = _OTHERS[kind_of(record)]
-    raise RequestError(f"entry {number} {told} and released nothing; pass the number of a charge or of an answer")
+    verb = _OTHERS[kind_of(record)]
+    raise RequestError(f"entry {number} {verb} and released nothing; pass the number of a charge or of an answer")
 
 
 def _taken(payment: Payment | None) -> list[str] | None:
     return None if payment is None else [codec.write_amount(amount) for amount in payment.amounts]
 
 
-# Which releases an earlier version made with a form of question that leaked, as far as their entries tell.
+# Which releases an earlier version made with a form of question that leaked, as far as their entries show.
 #
 # Reads only, and errs on one side: a release is left out only where its entry shows that it has no such form.
 
@@ -114,9 +114,9 @@ _HARMLESS = {"AND", "OR", "NOT", "IN", "IS"}
 
 @dataclass(frozen=True)
 class Suspect:
-    """A release that may have told more than it was charged for.
+    """A release that may have disclosed more than it was charged for.
 
-    `sure` says whether its entry names such a form; otherwise the entry does not tell enough to leave it out.
+    `sure` says whether its entry names such a form; otherwise the entry does not contain enough to leave it out.
     """
 
     entry: int
@@ -153,11 +153,11 @@ def _suspects(charges: Iterable[Written], failed: set[int]) -> Iterator[Suspect]
         charge = written.record
         if not isinstance(charge, Charged):
             continue
-        found = _found(charge)
-        if found is None and written.number in failed and not _mended(charge):
-            found = False, "the database failed, which may have disclosed a row"
-        if found is not None:
-            sure, why = found
+        form = _found(charge)
+        if form is None and written.number in failed and not _mended(charge):
+            form = False, "the database failed, which may have disclosed a row"
+        if form is not None:
+            sure, why = form
             yield Suspect(written.number, write_time(written.time), charge.account, charge.digest, sure, why)
 
 

@@ -55,7 +55,7 @@ class Kind:
 class Wire:
     """An event's class as it is written: a name and a version for good, and its fields with their kinds.
 
-    A field is the constructor's keyword; `attributes` says where a value is found that has another name there.
+    A field is the constructor's keyword; `attributes` states where a value is found that has another name there.
     """
 
     kind: type[Any]
@@ -73,9 +73,9 @@ def write_rational(value: object) -> str:
 
 def read_rational(text: Json) -> Fraction:
     """Return the rational that a text spells, refusing any other spelling of it."""
-    found = _RATIONAL.fullmatch(text) if isinstance(text, str) else None
-    if found is not None:
-        above, below = found.groups()
+    match = _RATIONAL.fullmatch(text) if isinstance(text, str) else None
+    if match is not None:
+        above, below = match.groups()
         top, bottom = _integer(above), 1 if below is None else _integer(below)
         value = Fraction(top, bottom)
         if value.denominator == bottom and value.numerator == top and below != "1":
@@ -173,7 +173,7 @@ _WIDE = 2**63
 
 
 def write_plain(value: Plain) -> Json:
-    """Return a released value as data that JSON holds; what JSON has no word for goes into an object of one key."""
+    """Return a released value as JSON data; a value without a JSON form goes into an object of one key."""
     if value is None or type(value) in (bool, str):
         return value
     if type(value) is int:
@@ -258,13 +258,13 @@ def _write_choice(value: object) -> str:
     return str(value) if value in get_args(Neighbors) else _cannot(value, "a neighbouring relation")
 
 
-def _several(one: Kind) -> Kind:
+def _several(kind: Kind) -> Kind:
     def read(data: Json) -> tuple[Any, ...]:
         if not isinstance(data, list):
             raise LedgerError("an event in the ledger does not list what it should")
-        return tuple(map(one.read, data))
+        return tuple(map(kind.read, data))
 
-    return Kind(lambda values: [one.write(value) for value in values], read)
+    return Kind(lambda values: [kind.write(value) for value in values], read)
 
 
 RATIONAL = Kind(write_rational, read_rational)
@@ -304,7 +304,7 @@ _PLAIN: Mapping[str, Callable[[Any], Plain]] = {
 }
 
 
-# The hash chain: each entry's hash covers its bytes and the hash before it, so no entry can change by itself.
+# The hash chain: each entry's hash covers its bytes and the hash before it, so no entry can change alone.
 #
 # It proves that a record is the one that was written, given the head. It keeps no secret and hides nothing.
 
@@ -333,10 +333,10 @@ START = Head(0, GENESIS)
 
 def read_head(text: object) -> Head:
     """Return the head that a text names, such as the one that `str` makes of it."""
-    found = _HEAD.fullmatch(text) if isinstance(text, str) else None
-    if found is None:
+    match = _HEAD.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
         raise BadParameter("head", text, "a ledger's head: the number of an entry, a colon, and its hash")
-    return Head(int(found[1]), bytes.fromhex(found[2]))
+    return Head(int(match[1]), bytes.fromhex(match[2]))
 
 
 def canonical(data: Any) -> str:

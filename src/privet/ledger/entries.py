@@ -43,7 +43,7 @@ def _event(written: bytes) -> Event:
 
 @dataclass(frozen=True)
 class Cap:
-    """A budget as an account holds it, with what was fixed when it was opened: the order, and the part for keys."""
+    """A budget of an account, with the parts that were fixed when it was opened: the order, and the part for keys."""
 
     budget: Budget
     order: float | None
@@ -135,12 +135,12 @@ class Charged:
         if self.facts_text is None:
             return {}
         try:
-            told = _data(self.facts_text)
+            facts = _data(self.facts_text)
         except (ValueError, RecursionError):
-            told = None
-        if not isinstance(told, dict):
+            facts = None
+        if not isinstance(facts, dict):
             raise LedgerError("what the ledger records of a plan is not as Privet writes it")
-        return told
+        return facts
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ class Stepped:
 
     `step` is the last one of those that are opened or closed; `state` is the hash of the state from which they are
     opened, or with which they are closed. `about` names what is asked where the steps differ, `released_data` is what a
-    step showed where the ledger is to tell it, and after the `last` one none is opened.
+    step showed where the ledger is to record it, and after the `last` one none is opened.
     """
 
     account: str
@@ -287,7 +287,7 @@ def write_time(time: Time) -> str:
     return time.astimezone(datetime.UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
-# The entries that say what may be spent, as plain data and back: caps, accounts, top-ups, limits, ends.
+# The entries that state what may be spent, as plain data and back: caps, accounts, top-ups, limits, ends.
 
 
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z")
@@ -441,10 +441,10 @@ def read_entry(body: object) -> Written:
     if data.keys() != _FIELDS.get((data["v"], kind)):
         raise _impossible(kind)
     try:
-        found = Written(number, read_time(time), _READERS[kind](data))
+        written = Written(number, read_time(time), _READERS[kind](data))
     except (RequestError, KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
         raise_alone(_impossible(kind))
-    return found
+    return written
 
 
 def _parsed(body: object) -> dict[str, Any]:
@@ -514,8 +514,8 @@ def _write_charge(record: Charged) -> dict[str, Any]:
     }
 
 
-def _write_blocks(one: Touched) -> list[Any]:
-    return [one.table, one.division, one.members, one.reach, [list(pair) for pair in one.ranges]]
+def _write_blocks(touched: Touched) -> list[Any]:
+    return [touched.table, touched.division, touched.members, touched.reach, [list(pair) for pair in touched.ranges]]
 
 
 def _read_blocks(data: Any) -> Touched:

@@ -100,7 +100,7 @@ class BalanceFold:
         for (name, index), sums in self._sums.items():
             account = self._account(name)
             filters = list(account.filters)
-            filters[index] = with_spent(filters[index], [one.value for one in sums])
+            filters[index] = with_spent(filters[index], [total.value for total in sums])
             self._put(name, Account(tuple(filters), account.expires, account.blocks))
         self._sums.clear()
         if self._state.head != self._head:
@@ -144,8 +144,8 @@ class BalanceFold:
             sums = self._sums[place] = list(map(RunningSum, spent_of(account, payment.filter)))
         if len(sums) != len(payment.amounts):
             raise LedgerError("a charge in the ledger does not record what its filter took")
-        for one, amount in zip(sums, payment.amounts, strict=True):
-            one.add(amount)
+        for total, amount in zip(sums, payment.amounts, strict=True):
+            total.add(amount)
 
     def _account(self, name: str | None) -> Account:
         return self._state.whole if name is None else self._state.accounts[name]
@@ -226,12 +226,12 @@ class Checks:
         for account, payment in ((state.whole, charge.by_dataset), (state.own(charge.account), charge.by_account)):
             if account is None or payment is None:
                 continue
-            one = account.filters[payment.filter]
-            name = (text, measure(one))
+            filter_ = account.filters[payment.filter]
+            name = (text, measure(filter_))
             if self._enough.get(name) == payment.amounts:
                 continue
             if name not in self._prices:
-                self._prices[name] = amounts(one, charge.event)
+                self._prices[name] = amounts(filter_, charge.event)
             if not enough(payment.amounts, self._prices[name]):
                 raise LedgerError(
                     "the ledger took less for a charge than its event costs: the file was changed, or written by a "

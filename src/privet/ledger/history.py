@@ -181,15 +181,15 @@ class History:
         row = self.transaction.row(number)
         if head is None or row is None:
             raise LedgerError(f"the ledger has no entry {number}")
-        found = follow(head, row.number, row.body, row.hash)
-        if not self._is_proven(found):
+        followed = follow(head, row.number, row.body, row.hash)
+        if not self._is_proven(followed):
             raise broken(number)
         return read_entry(row.body)
 
     def head_at(self, number: int) -> Head | None:
         """Return the head as it was after an entry."""
-        found = self.transaction.hash_at(number)
-        return None if found is None else Head(number, found)
+        hashed = self.transaction.hash_at(number)
+        return None if hashed is None else Head(number, hashed)
 
     def charges_of(self, digest: str) -> Sequence[int]:
         """Return the numbers of all charges for a plan, oldest first."""
@@ -411,7 +411,7 @@ def _restored(transaction: Transaction, text: str, body: str, checksum: bytes) -
     bodies = transaction.rules_up_to(head.number)
     if _checksum(text, body, *bodies) != checksum or row is None or row.hash != head.hash:
         raise LedgerError("the ledger's cached balance is for another history")
-    rules = rules_only(read_entry(one).record for one in bodies)
+    rules = rules_only(read_entry(rule).record for rule in bodies)
     return rules.restore(head, read_entry(row.body).time, json.loads(body))
 
 

@@ -88,12 +88,12 @@ class MemoryStore:
 
     def nth_last(self, kind: str, count: int) -> int | None:
         """Return the number of the row of a kind that has `count - 1` of its kind after it."""
-        found = self.numbers(kind)
-        return found[-count] if count <= len(found) else None
+        numbers = self.numbers(kind)
+        return numbers[-count] if count <= len(numbers) else None
 
     def rules_up_to(self, number: int) -> list[str]:
         """Return the texts of the entries that state what may be spent, up to one entry."""
-        return [self._rows[one - 1].body for one in sorted(self._rules()) if one <= number]
+        return [self._rows[rule - 1].body for rule in sorted(self._rules()) if rule <= number]
 
     def insert(self, row: Row) -> None:
         """Add the next row."""
@@ -133,5 +133,5 @@ class MemoryStore:
     def _names(self, row: Row) -> set[_Name]:
         """Return what a row is found by: its kind alone, and with each of the combinations that are asked for."""
         kind, account, digest, key = row.kind, row.account, row.digest, row.key
-        found: set[_Name] = {(kind, None, None, None), (kind, account, None, None), (kind, None, digest, None)}
-        return found if key is None else found | {(kind, account, None, key)}
+        names: set[_Name] = {(kind, None, None, None), (kind, account, None, None), (kind, None, digest, None)}
+        return names if key is None else names | {(kind, account, None, key)}

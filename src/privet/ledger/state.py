@@ -1,8 +1,8 @@
 """The rules of a ledger, and what its history of entries amounts to: accounts, what they spent, which are frozen.
 
 A state is a fold over records. It is never trusted beyond the head it belongs to, and can always be made again from the
-first entry. What needs no history stands below: the rules that a ledger is opened with, names, times, the cost of one
-query.
+first entry. Code that needs no history stands below: the rules that a ledger is opened with, names, times, the cost of
+one query.
 """
 
 from __future__ import annotations
@@ -95,15 +95,15 @@ Steps = Mapping[int, Progress]
 
 def after_step(steps: Steps, number: int, record: Stepped) -> Steps:
     """Return the steps after one more entry, or raise `LedgerError` where it could not have been written."""
-    found = steps.get(record.charge)
-    if found is not None and found.over:
+    progress = steps.get(record.charge)
+    if progress is not None and progress.over:
         raise LedgerError("the ledger contains a step after the last one")
     match record.phase:
-        case "begin" if found is None and record.step == 0:
+        case "begin" if progress is None and record.step == 0:
             now = Progress(0, record.state)
-        case "open" if found is not None and record.step > found.step and record.state == found.state:
-            now = replace(found, opened=record.step, opening=number, about=record.about)
-        case "close" if found is not None and found.opened == record.step:
+        case "open" if progress is not None and record.step > progress.step and record.state == progress.state:
+            now = replace(progress, opened=record.step, opening=number, about=record.about)
+        case "close" if progress is not None and progress.opened == record.step:
             now = Progress(record.step, record.state, over=record.last)
         case _:
             raise LedgerError("the ledger contains a step that does not follow from the one before")
@@ -112,20 +112,20 @@ def after_step(steps: Steps, number: int, record: Stepped) -> Steps:
 
 def after_failure(steps: Steps, charge: int) -> Steps:
     """Return the steps after the engine failed for a charge: no more of its steps are opened."""
-    found = steps.get(charge)
-    return steps if found is None else {**steps, charge: Progress(found.step, found.state, over=True)}
+    progress = steps.get(charge)
+    return steps if progress is None else {**steps, charge: Progress(progress.step, progress.state, over=True)}
 
 
 def write_steps(steps: Steps) -> dict[str, Any]:
     """Return the steps for a cached balance, as plain data; nothing where there are none."""
     if not steps:
         return {}
-    return {"steps": {str(charge): list(vars(found).values()) for charge, found in steps.items()}}
+    return {"steps": {str(charge): list(vars(progress).values()) for charge, progress in steps.items()}}
 
 
 def read_steps(data: Mapping[str, Any]) -> Steps:
     """Return the steps of a cached balance."""
-    return {int(charge): Progress(*found) for charge, found in data.get("steps", {}).items()}
+    return {int(charge): Progress(*values) for charge, values in data.get("steps", {}).items()}
 
 
 # The balance.
@@ -438,11 +438,11 @@ class BlockShare:
 
 
 def block_shares(account: Account, division: str) -> tuple[BlockShare, ...]:
-    """Return how much of an account the blocks of a division have spent, each by itself, in runs of equal ones."""
+    """Return how much of an account the blocks of a division have spent, each alone, in runs of equal ones."""
     shares: list[BlockShare] = []
     ends = sorted({end for runs in account.runs(division) for first, last, _ in runs for end in (first, last)})
     for first, end in pairwise(ends):
-        spent = min(spent_share(one) for one in account.in_block(division, first))
+        spent = min(spent_share(filter_) for filter_ in account.in_block(division, first))
         if shares and (shares[-1].end, shares[-1].spent) == (first, spent):
             shares[-1] = BlockShare(shares[-1].first, end, spent)
         else:
@@ -452,17 +452,17 @@ def block_shares(account: Account, division: str) -> tuple[BlockShare, ...]:
 
 def _rho(*accounts: Account) -> float:
     """Return the largest rho that Gaussian noise may still cost under all of these accounts, rounded down."""
-    left = (max(_rho_left(one.loaded(index)) for index in range(len(one.filters))) for one in accounts)
+    left = (max(_rho_left(account.loaded(index)) for index in range(len(account.filters))) for account in accounts)
     return max(0.0, float_down(min(left)))
 
 
-def _rho_left(one: Filter) -> Fraction:
-    match one:
+def _rho_left(filter_: Filter) -> Fraction:
+    match filter_:
         case ZcdpFilter(budget=Zcdp(rho=most), spent=spent):
             return most - spent
         case RenyiFilter(order=order, spent=spent) if not math.isinf(spent):
             # a divergence enters the sum as a float that is rounded up, so a little less than all of it fits
-            return (one.allowed - Fraction(spent)) / Fraction(order) * (1 - Fraction(1, 2**40))
+            return (filter_.allowed - Fraction(spent)) / Fraction(order) * (1 - Fraction(1, 2**40))
     return Fraction(0)
 
 
@@ -611,7 +611,7 @@ def read_expiry(expires: object) -> Time | None:
 
 
 def check_query(event: Event, most: Budget | None) -> None:
-    """Raise unless one query by itself stays within the most that one may cost."""
+    """Raise unless one query alone stays within the most that one may cost."""
     cost: Exact
     match most:
         case None:

@@ -57,13 +57,13 @@ class StepKeeping:
             charge = history.read(receipt.entry).record
             if isinstance(charge, Charged) and charge.shared is not None:
                 raise LedgerError("this charge repeats another one, which paid for its steps: open a stream of its own")
-            found = history.state.steps.get(receipt.entry)
-            if found is not None and found != Progress(0, hashed):
+            progress = history.state.steps.get(receipt.entry)
+            if progress is not None and progress != Progress(0, hashed):
                 raise LedgerError(
                     f"the charge of entry {receipt.entry} has begun with another state: of one charge there is one "
                     "stream; open the one that it paid for, or charge again"
                 )
-            if found is None:
+            if progress is None:
                 history.append(Stepped(receipt.account, receipt.entry, "begin", 0, hashed))
                 _keep(history, receipt, kept)
             return history.state.steps[receipt.entry]
@@ -103,8 +103,8 @@ class StepKeeping:
         hashed, last = _read_hash(state), _read_steps(after, upto)
         function(draw, "draw", "a function of how far the steps have come and of the text that is kept")
         with self._history.writing() as history:
-            found = self._admitted(history, receipt, last, hashed)
-            text = called(draw, "draw", found, _kept(history, receipt))
+            progress = self._admitted(history, receipt, last, hashed)
+            text = called(draw, "draw", progress, _kept(history, receipt))
             if type(text) is not str or not text:
                 raise BadParameter("draw", type(text).__name__, "a function that returns a text")
             _keep(history, receipt, text)
@@ -118,12 +118,12 @@ class StepKeeping:
         """
         self._check_receipt(history, receipt)
         history.state.check_going_on(receipt.account, history.now())
-        found = _begun(history, receipt)
-        if found.over:
+        progress = _begun(history, receipt)
+        if progress.over:
             raise LedgerError(f"the steps of entry {receipt.entry} are over: charge for new ones")
-        if (found.step, found.state) != (after, state):
-            raise found.differs(after)
-        return found
+        if (progress.step, progress.state) != (after, state):
+            raise progress.differs(after)
+        return progress
 
     def close_steps(
         self,
@@ -145,14 +145,14 @@ class StepKeeping:
         whole(opening, "opening", least=1, most=_MOST_STEPS)
         with self._history.writing() as history:
             self._check_receipt(history, receipt)
-            found = _begun(history, receipt)
-            if found.opened is None or found.opening != opening:
+            progress = _begun(history, receipt)
+            if progress.opened is None or progress.opening != opening:
                 raise LedgerError(
                     "these steps were closed or opened by another process meanwhile, so what was drawn for them here "
                     "is not shown; keep one copy of a stream, and one process on it"
                 )
             step = Stepped(
-                receipt.account, receipt.entry, "close", found.opened, hashed, found.about, written, last=last
+                receipt.account, receipt.entry, "close", progress.opened, hashed, progress.about, written, last=last
             )
             history.append(step)
             _keep(history, receipt, kept)
@@ -196,10 +196,10 @@ def _read_steps(after: int, upto: int) -> int:
 
 
 def _begun(history: History, receipt: Receipt) -> Progress:
-    found = history.state.steps.get(receipt.entry)
-    if found is None:
+    progress = history.state.steps.get(receipt.entry)
+    if progress is None:
         raise LedgerError(f"the charge of entry {receipt.entry} has no steps: begin them first")
-    return found
+    return progress
 
 
 def _read_hash(state: object) -> str:

@@ -44,7 +44,7 @@ from privet.query.typed import longest
 __all__ = ["Memory", "gives", "read", "weight"]
 
 
-# The oracle within one unit: groups, ranks, and values held to their facts, one row at a time in plain Python.
+# The oracle within one unit: groups, ranks, and values clamped to their facts, one row at a time in plain Python.
 
 
 Row = Mapping[str, Any]
@@ -53,14 +53,14 @@ Owned = tuple[Any, Row]
 
 
 def read(value: Any, column: ColumnFacts) -> Any:
-    """Return a stored value held to the declared facts: clamped to its bounds, None where it is no value at all."""
+    """Return a stored value by the declared facts: clamped to its bounds, None where it is no value at all."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     low, high = column.low, column.high
     if column.kind == "text":
         return value[: longest(column)]
     if column.kind == "integer" and column.values is not None:
-        listed = [one for one in column.values if isinstance(one, int)]
+        listed = [option for option in column.values if isinstance(option, int)]
         return value if min(listed) <= value <= max(listed) else None
     if low is None or high is None:
         return value
@@ -93,23 +93,23 @@ def grouped(relation: GroupWithin, rows: list[Owned], facts: Mapping[str, Column
     if not relation.keys:
         groups[None, ()] = []
     for owner, row in rows:
-        found_keys = tuple(read(evaluate_row(one, row, facts), schema.columns[name]) for name, one in relation.keys)
+        found_keys = tuple(read(evaluate_row(key, row, facts), schema.columns[name]) for name, key in relation.keys)
         groups.setdefault((owner, found_keys), []).append(row)
-    found: list[Owned] = []
+    result: list[Owned] = []
     for (owner, keys), members in groups.items():
-        values = [*keys, *(_aggregate(one, members, facts) for one in relation.aggregates)]
+        values = [*keys, *(_aggregate(aggregate, members, facts) for aggregate in relation.aggregates)]
         named = zip(schema.columns.items(), values, strict=True)
-        found.append((owner, {name: read(value, column) for (name, column), value in named}))
-    return found
+        result.append((owner, {name: read(value, column) for (name, column), value in named}))
+    return result
 
 
 def ranked(relation: Rank, rows: list[Owned], facts: Mapping[str, ColumnFacts], schema: Schema) -> list[Owned]:
     """Return the rows with one more column, computed among those of one owner and partition."""
     parts: dict[tuple[Any, ...], list[Row]] = {}
     for owner, row in rows:
-        keys = tuple(evaluate_row(one, row, facts) for one in relation.partition)
+        keys = tuple(evaluate_row(key, row, facts) for key in relation.partition)
         parts.setdefault((owner, *keys), []).append(row)
-    found: list[Owned] = []
+    result: list[Owned] = []
     for (owner, *_), members in parts.items():
 
         def compare(a: Row, b: Row) -> int:
@@ -118,8 +118,8 @@ def ranked(relation: Rank, rows: list[Owned], facts: Mapping[str, ColumnFacts], 
         ordered = sorted(members, key=cmp_to_key(compare))
         for place, row in enumerate(ordered):
             value = read(_rank(relation, ordered, place, facts), schema.columns[relation.name])
-            found.append((owner, {**row, relation.name: value}))
-    return found
+            result.append((owner, {**row, relation.name: value}))
+    return result
 
 
 def _seen(relation: Rank, ordered: list[Row], place: int, facts: Mapping[str, ColumnFacts]) -> list[Row]:
@@ -130,12 +130,12 @@ def _seen(relation: Rank, ordered: list[Row], place: int, facts: Mapping[str, Co
         end = len(ordered) if span.end is None else max(place + span.end + 1, 0)
         return ordered[start:end]
     start_, end_ = (None, 0 if relation.order else None) if span is None else (span.start, span.end)
-    found = []
+    rows = []
     for row in ordered:
         ahead = _ahead(relation, row, ordered[place], facts)
         if (ahead >= 0 or start_ is None) and (ahead <= 0 or end_ is None):
-            found.append(row)
-    return found
+            rows.append(row)
+    return rows
 
 
 def _rank(relation: Rank, ordered: list[Row], place: int, facts: Mapping[str, ColumnFacts]) -> Any:
@@ -160,49 +160,49 @@ def _ahead(relation: Rank, a: Row, b: Row, facts: Mapping[str, ColumnFacts]) -> 
     for term in relation.order:
         x, y = (evaluate_row(term.expression, row, facts) for row in (a, b))
         if x is None or y is None:
-            found = 0 if x is y else (1 if (x is None) != term.nulls_first else -1)
+            sign = 0 if x is y else (1 if (x is None) != term.nulls_first else -1)
         else:
-            found = ((x > y) - (x < y)) * (-1 if term.descending else 1)
-        if found:
-            return found
+            sign = ((x > y) - (x < y)) * (-1 if term.descending else 1)
+        if sign:
+            return sign
     return 0
 
 
 def _further(a: Row, b: Row) -> int:
     for x, y in zip(a.values(), b.values(), strict=True):
         if x is None or y is None:
-            found = 0 if x is y else (1 if x is None else -1)
+            sign = 0 if x is y else (1 if x is None else -1)
         else:
-            found = (x > y) - (x < y)
-        if found:
-            return found
+            sign = (x > y) - (x < y)
+        if sign:
+            return sign
     return 0
 
 
-def _aggregate(one: Within, rows: list[Row], facts: Mapping[str, ColumnFacts]) -> Any:
-    kept = [row for row in rows if one.where is None or evaluate_row(one.where, row, facts) is True]
-    if one.argument is None:
+def _aggregate(within: Within, rows: list[Row], facts: Mapping[str, ColumnFacts]) -> Any:
+    kept = [row for row in rows if within.where is None or evaluate_row(within.where, row, facts) is True]
+    if within.argument is None:
         return len(kept)
-    values = [value for row in kept if (value := evaluate_row(one.argument, row, facts)) is not None]
-    if one.function == "count":
+    values = [value for row in kept if (value := evaluate_row(within.argument, row, facts)) is not None]
+    if within.function == "count":
         return len(values)
-    if one.function == "count_distinct":
+    if within.function == "count_distinct":
         return len(set(values))
     if not values:
         return None
-    if one.function in {"min", "max"}:
-        return min(values) if one.function == "min" else max(values)
-    known = typed(one.argument, facts)
+    if within.function in {"min", "max"}:
+        return min(values) if within.function == "min" else max(values)
+    known = typed(within.argument, facts)
     low, high = known.bounds
-    if one.step is None or low is None or high is None:
+    if within.step is None or low is None or high is None:
         raise InvariantError("a sum within a unit has bounds and a step")
-    total = Sum(one.argument, math.floor(low / one.step), math.ceil(high / one.step), step=one.step)
+    total = Sum(within.argument, math.floor(low / within.step), math.ceil(high / within.step), step=within.step)
     placed = [min(max(on_grid(total, value, known.kind) or 0, total.low), total.high) for value in values]
-    if known.kind == "integer" and one.function == "sum":
+    if known.kind == "integer" and within.function == "sum":
         return sum(placed) if abs(sum(placed)) < 2**63 else None
-    number = float(sum(placed)) / (len(placed) if one.function == "avg" else 1)
-    inverse = 1 / one.step
-    return number / float(inverse) if inverse.denominator == 1 else number * float(one.step)
+    number = float(sum(placed)) / (len(placed) if within.function == "avg" else 1)
+    inverse = 1 / within.step
+    return number / float(inverse) if inverse.denominator == 1 else number * float(within.step)
 
 
 # The oracle's relations: what is made of tables, over lists of rows in plain Python, as slow and obvious as can be.
@@ -219,7 +219,10 @@ def rows_of(relation: Relation, tables: Mapping[str, Schema], stored: Mapping[st
             return [
                 (
                     owner,
-                    {name: read(evaluate_row(one, row, facts), schema.columns[name]) for name, one in relation.columns},
+                    {
+                        name: read(evaluate_row(expression, row, facts), schema.columns[name])
+                        for name, expression in relation.columns
+                    },
                 )
                 for owner, row in _kept(rows_of(source, tables, stored), relation.where, facts)
             ]
@@ -231,20 +234,20 @@ def rows_of(relation: Relation, tables: Mapping[str, Schema], stored: Mapping[st
         case Rank(source=source):
             return ranked(relation, rows_of(source, tables, stored), schema_of(source, tables).columns, schema)
         case Union(sources=sources):
-            rows = [one for source in sources for one in rows_of(source, tables, stored)]
+            rows = [owned for source in sources for owned in rows_of(source, tables, stored)]
             return [(owner, _renamed(row, schema)) for owner, row in rows]
     raise InvariantError("an unknown kind of relation")
 
 
 def stored_rows(schema: Schema, rows: Sequence[Row]) -> list[Owned]:
-    """Return the rows of a table that have an owner, held to its facts."""
-    found: list[Owned] = []
+    """Return the rows of a table that have an owner, clamped to its facts."""
+    owned: list[Owned] = []
     for index, record in enumerate(rows):
         row = {name: read(record.get(name), column) for name, column in schema.columns.items()}
         owner = index if schema.unit.rowwise else _owner(schema, record, row)
         if owner is not None or schema.unit.public:
-            found.append((owner, row))
-    return found
+            owned.append((owner, row))
+    return owned
 
 
 def _owner(schema: Schema, record: Row, row: Row) -> Any:
@@ -277,21 +280,23 @@ def _join(join: Join, tables: Mapping[str, Schema], stored: Mapping[str, Sequenc
         joined = [
             {**row, **{name: r[column] for name, column in join.names}} for o, r in theirs if not both or o == owner
         ]
-        pairs.append([pair for pair in joined if all(evaluate_row(one, pair, schema.columns) is True for one in equal)])
+        pairs.append(
+            [pair for pair in joined if all(evaluate_row(equality, pair, schema.columns) is True for equality in equal)]
+        )
     for owner in {owner for owner, _ in mine} if join.most is not None and unit_columns(left.unit) else ():
         those = [row for other, row in theirs if not both or other == owner]
-        keys = [_keys(join, row, [one for _, one in alike], schema) for row in those]
+        keys = [_keys(join, row, [side for _, side in alike], schema) for row in those]
         if any(count > 1 for key, count in Counter(keys).items() if None not in key):
             _cut([place for place, (other, _) in enumerate(mine) if other == owner], pairs, join.most or 0)
-    found: list[Owned] = []
-    for (owner, row), several in zip(mine, pairs, strict=True):
-        if several is _GONE:
+    result: list[Owned] = []
+    for (owner, row), partners in zip(mine, pairs, strict=True):
+        if partners is _GONE:
             continue
-        met = [pair for pair in several if join.on is None or evaluate_row(join.on, pair, schema.columns) is True]
+        met = [pair for pair in partners if join.on is None or evaluate_row(join.on, pair, schema.columns) is True]
         if not met and join.kind == "left":
             met.append({**row, **{name: None for name, _ in join.names}})
-        found += [(owner, pair) for pair in met]
-    return found
+        result += [(owner, pair) for pair in met]
+    return result
 
 
 _GONE: list[Row] = []
@@ -301,7 +306,7 @@ _GONE: list[Row] = []
 def _keys(join: Join, row: Row, expressions: Sequence[Expression], schema: Schema) -> tuple[Any, ...]:
     """Return what must be equal of a row of the right side."""
     named = {name: row[column] for name, column in join.names}
-    return tuple(evaluate_row(one, named, schema.columns) for one in expressions)
+    return tuple(evaluate_row(expression, named, schema.columns) for expression in expressions)
 
 
 def _cut(places: list[int], pairs: list[list[Row]], most: int) -> None:
@@ -309,16 +314,16 @@ def _cut(places: list[int], pairs: list[list[Row]], most: int) -> None:
     draw = secrets.SystemRandom()
     made = 0
     for place in draw.sample(places, len(places)):
-        several = pairs[place]
-        if several:
-            kept = draw.sample(several, min(len(several), max(most - made, 0)))
+        candidates = pairs[place]
+        if candidates:
+            kept = draw.sample(candidates, min(len(candidates), max(most - made, 0)))
             pairs[place] = kept or _GONE
             made += len(kept)
 
 
 def _renamed(row: Row, schema: Schema) -> Row:
-    several = zip(schema.columns.items(), row.values(), strict=True)
-    return {name: as_kind(column.kind, value) for (name, column), value in several}
+    cells = zip(schema.columns.items(), row.values(), strict=True)
+    return {name: as_kind(column.kind, value) for (name, column), value in cells}
 
 
 def _apart(name: str, column: str, schema: Schema) -> str:
@@ -356,7 +361,7 @@ class _Unread(DuckDBDialect):
 
     def form(self, function: str) -> Form:
         return self.forms.get(
-            function, lambda bind, name, several, safe: f"{name}({', '.join(one.sql for one in several)})"
+            function, lambda bind, name, inputs, safe: f"{name}({', '.join(part.sql for part in inputs)})"
         )
 
 
@@ -391,7 +396,7 @@ class Memory:
         return SealedSums(_scan(scan, rows)) if scan.places is None else SealedSums({}, _count(scan, scan.places, rows))
 
     def public_rows(self, name: str) -> list[tuple[Any, ...]]:
-        """Return the different rows of a public table, held to its facts."""
+        """Return the different rows of a public table, clamped to its facts."""
         schema = self._tables[name]
         if not schema.unit.public:
             raise InvariantError("the rows of a private table are read by scans only")
@@ -412,13 +417,13 @@ class Memory:
 
 
 def gives(total: Sum, row: Row, schema: Schema) -> int:
-    """Return the integer that a row gives to a sum."""
+    """Return the integer that a row contributes to a sum."""
     y = place(total, row, schema)
     return 0 if y is None else int(y**total.power - total.offset)
 
 
 def place(total: Sum, row: Row, schema: Schema) -> int | None:
-    """Return where on its grid a sum finds a row, within its bounds; None where the row gives nothing."""
+    """Return where on its grid a sum finds a row, within its bounds; None where the row contributes nothing."""
     if total.where is not None and evaluate_row(total.where, row, schema.columns) is not True:
         return None
     y: int | None = 1
@@ -433,10 +438,10 @@ def place(total: Sum, row: Row, schema: Schema) -> int | None:
 
 def weight(norm: Norm, counts: Sequence[int]) -> int:
     """Return the largest whole weight that keeps a unit with these numbers of rows to the limit."""
-    one = 2**norm.shift
+    unit = 2**norm.shift
     if norm.order == 1:
-        return int(min(one, norm.limit * one // sum(counts)))
-    return int(min(one, isqrt(norm.limit * one * one // sum(n * n for n in counts))))
+        return int(min(unit, norm.limit * unit // sum(counts)))
+    return int(min(unit, isqrt(norm.limit * unit * unit // sum(n * n for n in counts))))
 
 
 def _scan(scan: Scan, rows: Sequence[Owned]) -> dict[Cell, tuple[int, ...]]:
@@ -448,7 +453,7 @@ def _scan(scan: Scan, rows: Sequence[Owned]) -> dict[Cell, tuple[int, ...]]:
         given = tuple(gives(total, row, scan.schema) for total in scan.sums)
         units[owner][cell].append(given if scan.products is None else _multiplied(scan.products, given))
     sums: dict[Cell, list[int]] = defaultdict(lambda: [0] * columns)
-    found: dict[Cell, int] = defaultdict(int)
+    shares: dict[Cell, int] = defaultdict(int)
     for cells in units.values():
         bounded = _bounded(scan, cells)
         for cell, row_sums in bounded.items():
@@ -456,12 +461,12 @@ def _scan(scan: Scan, rows: Sequence[Owned]) -> dict[Cell, tuple[int, ...]]:
         if scan.discovery is not None:
             kept = _sample(bounded, scan.discovery.most)
             for cell in kept:
-                found[cell] += _share(scan.discovery, len(kept))
+                shares[cell] += _share(scan.discovery, len(kept))
     if not scan.keys and not sums:
         sums[()] = [0] * columns
     if scan.discovery is None:
         return {cell: tuple(total) for cell, total in sums.items()}
-    return {cell: (*sums[cell], part) for cell, part in found.items()}
+    return {cell: (*sums[cell], part) for cell, part in shares.items()}
 
 
 def _multiplied(products: Products, given: Sequence[int]) -> tuple[int, ...]:
@@ -469,11 +474,11 @@ def _multiplied(products: Products, given: Sequence[int]) -> tuple[int, ...]:
     factors = list(given)
     norm = products.norm
     if norm is not None:
-        size = sum(abs(one) ** norm.order for one in factors[: norm.over])
-        one = 2**norm.shift
-        limit = norm.limit * one**norm.order // max(size, 1)
-        scale = min(one, limit if norm.order == 1 else isqrt(limit))
-        factors = [(abs(each) * scale // one) * (1 if each > 0 else -1) for each in factors]
+        size = sum(abs(factor) ** norm.order for factor in factors[: norm.over])
+        unit = 2**norm.shift
+        limit = norm.limit * unit**norm.order // max(size, 1)
+        scale = min(unit, limit if norm.order == 1 else isqrt(limit))
+        factors = [(abs(each) * scale // unit) * (1 if each > 0 else -1) for each in factors]
     return tuple(factors[first] * factors[second] for first, second in products.pairs)
 
 
@@ -482,15 +487,15 @@ def _sized(scan: Scan, norm: Norm, sizes: Sizes, rows: Sequence[Owned]) -> dict[
     units: dict[Any, Counter[Cell]] = defaultdict(Counter)
     for owner, _, cell in _counted(scan, rows):
         units[owner][cell] += 1
-    found: Counter[int] = Counter()
+    bins: Counter[int] = Counter()
     for cells in units.values():
         counts = [1] * len(cells) if scan.distinct else list(cells.values())
         if sizes.of == "norm":
             size = sum(n**norm.order for n in counts)
         else:
             size = (2**norm.shift - weight(norm, counts)) * sum(counts)
-        found[sum(size > edge for edge in sizes.edges)] += 1
-    return {(place,): (count,) for place, count in found.items()}
+        bins[sum(size > edge for edge in sizes.edges)] += 1
+    return {(place,): (count,) for place, count in bins.items()}
 
 
 def _count(scan: Scan, places: Sum, rows: Sequence[Owned]) -> dict[Cell, Counts]:
@@ -500,14 +505,14 @@ def _count(scan: Scan, places: Sum, rows: Sequence[Owned]) -> dict[Cell, Counts]
         where = place(places, row, scan.schema)
         if where is not None:
             units[owner][cell].append((where,))
-    found: dict[Cell, dict[int, int]] = defaultdict(lambda: defaultdict(int))
+    weights: dict[Cell, dict[int, int]] = defaultdict(lambda: defaultdict(int))
     for cells in units.values():
         scale, kept = _rows_kept(scan, cells)
-        for cell, several in kept.items():
-            for (where,) in several:
-                found[cell][where] += scale
-    listed = {cell: {where: n for where, n in sorted(one.items()) if n} for cell, one in found.items()}
-    return {cell: (list(one), list(one.values())) for cell, one in listed.items() if one}
+        for cell, members in kept.items():
+            for (where,) in members:
+                weights[cell][where] += scale
+    listed = {cell: {where: n for where, n in sorted(by_place.items()) if n} for cell, by_place in weights.items()}
+    return {cell: (list(by_place), list(by_place.values())) for cell, by_place in listed.items() if by_place}
 
 
 def _counted(scan: Scan, rows: Sequence[Owned]) -> Iterator[tuple[Any, Row, Cell]]:
@@ -533,7 +538,7 @@ def _different(scan: Scan, pairs: Pairs, rows: Sequence[Owned]) -> dict[Cell, tu
         if value is not None and gives(Sum(None, 1, 1, where=total.where), row, scan.schema):
             held[owner].add((cell, value))
             worth[cell, value] = gives(total, row, scan.schema)
-    kept = {pair for several in held.values() for pair in _sample(several, pairs.most)}
+    kept = {pair for values in held.values() for pair in _sample(values, pairs.most)}
     counts: Counter[Cell] = Counter()
     for pair in kept:
         counts[pair[0]] += worth[pair]
@@ -549,7 +554,7 @@ def _allowed(value: Key, values: tuple[Key, ...] | None, nullable: bool) -> bool
 
 
 def _bounded(scan: Scan, cells: Mapping[Cell, list[tuple[int, ...]]]) -> dict[Cell, list[int]]:
-    """Return what one unit gives to each group."""
+    """Return one unit's contribution to each group."""
     if scan.distinct:
         cells = {cell: [tuple(map(max, zip(*rows, strict=True)))] for cell, rows in cells.items()}
     scale, kept = _rows_kept(scan, cells)
@@ -575,13 +580,13 @@ def _rows_kept(
     raise InvariantError("an unknown kind of bounding")
 
 
-def _sample(several: Iterable[Any], most: int) -> list[Any]:
-    listed = list(several)
+def _sample(items: Iterable[Any], most: int) -> list[Any]:
+    listed = list(items)
     return secrets.SystemRandom().sample(listed, min(most, len(listed)))
 
 
 def _share(discovery: Discovery, keys: int) -> int:
-    one = 2**discovery.shift
+    unit = 2**discovery.shift
     if discovery.order == 0:
-        return int(one)
-    return one // keys if discovery.order == 1 else isqrt(one * one // keys)
+        return int(unit)
+    return unit // keys if discovery.order == 1 else isqrt(unit * unit // keys)

@@ -53,8 +53,8 @@ class SuiteReport:
     broken: tuple[tuple[str, str], ...] = ()
 
     def __str__(self) -> str:
-        told = [f"{self.subject}: {len(self.held)} laws hold, {len(self.broken)} do not"]
-        return "\n".join([*told, *(f"  {law}: {how}" for law, how in self.broken)])
+        lines = [f"{self.subject}: {len(self.held)} laws hold, {len(self.broken)} do not"]
+        return "\n".join([*lines, *(f"  {law}: {how}" for law, how in self.broken)])
 
 
 class _Broken(Exception):
@@ -232,9 +232,9 @@ def _runs_the_least(make: Callable[[Tables], Engine]) -> None:
     with _opened(make, rows, Rows()) as (engine, _, table):
         scan = Scan("t", table.schema, None, (_CITY,), (_COUNT, _SUMS[2]), Once())
         engine.check(scan)
-        found = engine.scan(scan)._groups
-        _holds(found.get(("Ulm",)) == (3, 6), f"3 rows of age 2 in Ulm came back as {found.get(('Ulm',))}")
-        whole = all(type(number) is int for sums in found.values() for number in sums)
+        groups = engine.scan(scan)._groups
+        _holds(groups.get(("Ulm",)) == (3, 6), f"3 rows of age 2 in Ulm came back as {groups.get(('Ulm',))}")
+        whole = all(type(number) is int for sums in groups.values() for number in sums)
         _holds(whole, "a sum is not an integer of Python's")
 
 
@@ -279,8 +279,8 @@ def _same_places(make: Callable[[Tables], Engine], count: int) -> None:
         return Scan("t", table.schema, None, keys, (), _bounding(draw, unit, (1,)), places=places)
 
     def read(engine: Engine, scan: Scan) -> Any:
-        found = engine.scan(scan)._places
-        return {cell: (list(map(int, at)), list(map(int, weight))) for cell, (at, weight) in found.items()}
+        counts = engine.scan(scan)._places
+        return {cell: (list(map(int, at)), list(map(int, weight))) for cell, (at, weight) in counts.items()}
 
     _compared(make, count, 2, scan_of, read)
 
@@ -309,8 +309,8 @@ def _empty(make: Callable[[Tables], Engine]) -> None:
     for bounding, unit in ((Once(), Rows()), (Norm(1, 5, 7), Person("who")), (Truncate(2, 2), Person("who"))):
         with _opened(make, [], unit) as (engine, _, table):
             for keys in ((), (_CITY,)):
-                found = _groups(engine, Scan("t", table.schema, None, keys, (_COUNT, _SUMS[4]), bounding))
-                _holds(found == {}, f"no rows gave {found} under {bounding}")
+                groups = _groups(engine, Scan("t", table.schema, None, keys, (_COUNT, _SUMS[4]), bounding))
+                _holds(groups == {}, f"no rows gave {groups} under {bounding}")
 
 
 def _many_of_one() -> list[dict[str, Any]]:
@@ -326,11 +326,11 @@ def _many_of_one() -> list[dict[str, Any]]:
 def _bounded(make: Callable[[Tables], Engine]) -> None:
     with _opened(make, _many_of_one(), Person("who")) as (engine, _, table):
         for keys, most in (((_LISTED,), 3 * 2), ((), 2)):
-            found = _groups(engine, Scan("t", table.schema, None, keys, (_COUNT,), Truncate(3, 2)))
-            total = sum(sums[0] for sums in found.values())
+            groups = _groups(engine, Scan("t", table.schema, None, keys, (_COUNT,), Truncate(3, 2)))
+            total = sum(sums[0] for sums in groups.values())
             _holds(total == 2 * most, f"two people who may count {most} times each counted {total} times")
-        found = _groups(engine, Scan("t", table.schema, None, (_LISTED,), (_COUNT,), Norm(1, 5, 7)))
-        total = sum(sums[0] for sums in found.values())
+        groups = _groups(engine, Scan("t", table.schema, None, (_LISTED,), (_COUNT,), Norm(1, 5, 7)))
+        total = sum(sums[0] for sums in groups.values())
         _holds(total <= 2 * 5 * 2**7, f"the weights of two people exceed their norm: {total}")
 
 
@@ -433,8 +433,8 @@ def _stored(make: _Make) -> None:
     _holds(ledger.find("plan", "ana") is None, "an answer is found that was not stored")
     answer = ((1, "Ulm", None, True), (Fraction(1, 3), -5))
     ledger.store(receipt, answer)
-    found = ledger.find("plan", "ana")
-    _holds(found is not None and found[1] == answer, "the answer is another")
+    stored = ledger.find("plan", "ana")
+    _holds(stored is not None and stored[1] == answer, "the answer is another")
     _holds(ledger.find("plan", "ben") is None, "another account reads it without a charge")
 
 
@@ -489,8 +489,8 @@ def _steps(make: _Make) -> None:
     with _refused(LedgerError, "steps open from another state"):
         ledger.open_steps(receipt, after=0, upto=1, state="f" * 64)
     opening = ledger.open_steps(receipt, after=0, upto=2, state="0" * 64)
-    found = ledger.progress(receipt)
-    _holds(found is not None and (found.step, found.opened) == (0, 2), "an open step is not reported")
+    progress = ledger.progress(receipt)
+    _holds(progress is not None and (progress.step, progress.opened) == (0, 2), "an open step is not reported")
     closed = ledger.close_steps(receipt, opening=opening, state="a" * 64)
     _holds((closed.step, closed.state, closed.opened) == (2, "a" * 64, None), "a closed step is not reported")
     for after, state in ((0, "0"), (1, "a"), (2, "0"), (3, "a")):
@@ -513,7 +513,7 @@ def _secrets(make: _Make) -> None:
     try:
         ledger.begin_steps(receipt, state="0" * 64, kept="secret 0")
     except LedgerError:
-        return  # its store keeps none, and says so
+        return  # its store keeps none, and raises
     _holds(ledger.kept_text(receipt) == "secret 0", "a text does not come back as it was kept")
     with _refused(LedgerError, "steps open from another state"):
         ledger.open_steps(receipt, after=0, upto=1, state="f" * 64, kept="secret 1")
@@ -538,9 +538,9 @@ def _secrets(make: _Make) -> None:
     opening, text = ledger.draw_steps(receipt, after=1, upto=2, state="a" * 64, draw=draw)
     _holds(asked == [(None, "secret 4"), (3, "secret 5")], "a step that is opened again does not return what was drawn")
     _holds(text == ledger.kept_text(receipt) == "secret 6", "what is drawn for a step is not kept")
-    found = ledger.progress(receipt)
+    reached = ledger.progress(receipt)
     hashed = hashlib.sha256(b"secret 6").hexdigest()
-    _holds(found is not None and found.about == hashed, "an opening does not know what was drawn for it")
+    _holds(reached is not None and reached.about == hashed, "an opening does not know what was drawn for it")
     ledger.close_steps(receipt, opening=opening, state="b" * 64, kept="", last=True)
     _holds(ledger.kept_text(receipt) is None, "an empty text does not remove the one before")
     with _refused(LedgerError, "a text is shown for a forged receipt"):
@@ -655,36 +655,39 @@ def check_mechanism(
 
 
 def _frozen_value(make: Callable[[], Mechanism]) -> None:
-    one: Any = make()
-    _holds(isinstance(one, Mechanism), "it is no Mechanism")
-    _holds(one == make() and hash(one) == hash(make()), "two that are made alike differ")
-    _holds(dataclasses.is_dataclass(one), "it is no frozen dataclass")
-    for field in dataclasses.fields(one):
+    mechanism: Any = make()
+    _holds(isinstance(mechanism, Mechanism), "it is no Mechanism")
+    _holds(mechanism == make() and hash(mechanism) == hash(make()), "two that are made alike differ")
+    _holds(dataclasses.is_dataclass(mechanism), "it is no frozen dataclass")
+    for field in dataclasses.fields(mechanism):
         with _refused(dataclasses.FrozenInstanceError, f"{field.name} can be set"):
-            setattr(one, field.name, getattr(one, field.name))
-    _holds("Guarantee:" in (inspect.getdoc(type(one)) or ""), "its docstring states no Guarantee:")
+            setattr(mechanism, field.name, getattr(mechanism, field.name))
+    _holds("Guarantee:" in (inspect.getdoc(type(mechanism)) or ""), "its docstring states no Guarantee:")
 
 
 def _unchanged(make: Callable[[], Mechanism], takes: Sequence[Any]) -> None:
-    one = make()
+    mechanism = make()
     for value in takes:
-        one.release(value)
-    _holds(one == make() and repr(one) == repr(make()), "it differs after a release")
+        mechanism.release(value)
+    _holds(mechanism == make() and repr(mechanism) == repr(make()), "it differs after a release")
 
 
 def _copied(make: Callable[[], Mechanism], takes: Sequence[Any]) -> None:
-    one = make()
-    for twin in (copy.copy(one), copy.deepcopy(one), pickle.loads(pickle.dumps(one))):
-        _holds(twin == one and twin.event == one.event, "a copy differs")
+    mechanism = make()
+    for twin in (copy.copy(mechanism), copy.deepcopy(mechanism), pickle.loads(pickle.dumps(mechanism))):
+        _holds(twin == mechanism and twin.event == mechanism.event, "a copy differs")
         twin.release(takes[0])
 
 
 def _cost(make: Callable[[], Mechanism]) -> None:
-    one = make()
-    _holds(isinstance(one.event, Event), "its event is none")
-    pure = float_up(one.event.pure())
-    _holds(not math.isfinite(pure) or math.isclose(one.epsilon, pure), f"epsilon is {one.epsilon}, the event's {pure}")
-    _holds(one.event.slack() <= Repeated(one.event, 3).slack(), "three releases cost less than one")
+    mechanism = make()
+    _holds(isinstance(mechanism.event, Event), "its event is none")
+    pure = float_up(mechanism.event.pure())
+    _holds(
+        not math.isfinite(pure) or math.isclose(mechanism.epsilon, pure),
+        f"epsilon is {mechanism.epsilon}, the event's {pure}",
+    )
+    _holds(mechanism.event.slack() <= Repeated(mechanism.event, 3).slack(), "three releases cost less than one")
 
 
 def _written(make: Callable[[], Mechanism]) -> None:
@@ -693,11 +696,11 @@ def _written(make: Callable[[], Mechanism]) -> None:
 
 
 def _spends(make: Callable[[], Mechanism], takes: Sequence[Any]) -> None:
-    one = make()
+    mechanism = make()
     ledger = MemoryLedger(Approximate(epsilon=1000, delta=Fraction(1, 10)))
-    ledger.charge(one.event, "one release", account="suite")
-    one.release(takes[0])
-    _holds([entry.event for entry in ledger.history()] == [one.event], "the ledger holds another event")
+    ledger.charge(mechanism.event, "one release", account="suite")
+    mechanism.release(takes[0])
+    _holds([entry.event for entry in ledger.history()] == [mechanism.event], "the ledger holds another event")
 
 
 def _mapped(make: Callable[[], Mechanism], takes: Sequence[Any]) -> None:
@@ -717,9 +720,9 @@ def _not_quoted(make: Callable[[], Mechanism], refuses: Sequence[Any]) -> None:
 
 
 def _audited(make: Callable[[], Mechanism], neighbours: tuple[Any, Any], samples: int) -> None:
-    one = make()
-    report = audit(one.simulate, neighbours, one.event, samples, batched=True)
-    _holds(not report.refuted, f"releases show epsilon >= {report.found:.4g}, and {one.epsilon:.4g} is claimed")
+    mechanism = make()
+    report = audit(mechanism.simulate, neighbours, mechanism.event, samples, batched=True)
+    _holds(not report.refuted, f"releases show epsilon >= {report.found:.4g}, and {mechanism.epsilon:.4g} is claimed")
 
 
 # Aggregates
@@ -790,23 +793,25 @@ def _sums(name: str) -> None:
 def _total(name: str) -> None:
     wild = np.array([0.0, -1.0, 1.0, 0.5, -1e30, 1e30, _BEYOND, 3.0])
     for low, high in _RANGES:
-        one = _made(name, low, high)
-        grids = np.meshgrid(*[wild] * len(one.sums()))
+        aggregate = _made(name, low, high)
+        grids = np.meshgrid(*[wild] * len(aggregate.sums()))
         with np.errstate(all="ignore"):
-            read = one.read(*(grid.ravel() for grid in grids))
+            read = aggregate.read(*(grid.ravel() for grid in grids))
         _holds(read.shape == (wild.size ** len(grids),), "not every row of sums is read")
-        if one.linear is None:
+        if aggregate.linear is None:
             _holds(not np.isnan(read).any(), "some sums are read as no number")
-            within = (read >= one.ends[0]).all() and (read <= one.ends[1]).all()
-            _holds(bool(within), f"a value lies outside of {one.ends}")
+            within = (read >= aggregate.ends[0]).all() and (read <= aggregate.ends[1]).all()
+            _holds(bool(within), f"a value lies outside of {aggregate.ends}")
 
 
 def _linear(name: str) -> None:
-    one = _made(name, -5, 20)
-    if one.linear is not None:
+    aggregate = _made(name, -5, 20)
+    if aggregate.linear is not None:
         values = np.array([-3.0, 0.0, 7.0])
-        _holds(len(one.sums()) == 1, "it has several sums")
-        _holds(np.allclose(one.read(values), values * float(one.linear)), "it is not its sum times the factor")
+        _holds(len(aggregate.sums()) == 1, "it has several sums")
+        _holds(
+            np.allclose(aggregate.read(values), values * float(aggregate.linear)), "it is not its sum times the factor"
+        )
 
 
 def _filtered(name: str) -> None:
@@ -827,8 +832,8 @@ def _exact(name: str, exact: Callable[..., float]) -> None:
         values = {column: shares[column] * (high - low) + low for column in columns}
         facts = Table([], unit=Rows(), columns=dict.fromkeys(columns, schema.number(low, high, nullable=True))).schema
         rows = [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
-        one = _made(name, low, high)
-        sums = [sum(gives(total, row, facts) for row in rows) for total in one.sums()]
-        read = float(one.read(*(np.array([float(total)]) for total in sums))[0])
+        aggregate = _made(name, low, high)
+        sums = [sum(gives(total, row, facts) for row in rows) for total in aggregate.sums()]
+        read = float(aggregate.read(*(np.array([float(total)]) for total in sums))[0])
         wanted = float(exact(*values.values()))
         _holds(math.isclose(read, wanted, rel_tol=1e-4, abs_tol=1e-4), f"exact sums are read as {read}, not {wanted}")

@@ -1,6 +1,6 @@
 """The ledger that many hosts share, in a PostgreSQL server: opened, restored, copied; and what its owner does once.
 
-Its store keeps the rows: one transaction after another, durable, or none. The server's own text never reaches anyone:
+Its store keeps the rows: one transaction after another, durable, or none. The server's own text never reaches callers:
 it can quote an address or a row.
 """
 
@@ -76,7 +76,7 @@ class Unreachable(LedgerError):
 
 @contextmanager
 def told_by_server() -> Iterator[None]:
-    """Turn what the driver raises into `LedgerError`s that say what to do. Nothing was released when one is raised."""
+    """Turn the driver's errors into `LedgerError`s that state what to do. Nothing was released when one is raised."""
     driver = load_psycopg()
     try:
         yield
@@ -97,7 +97,7 @@ def _as_ledger_error(error: Any) -> LedgerError:
 
 
 class Found(NamedTuple):
-    """What a server says about itself at the beginning of a transaction."""
+    """What a server reports about itself at the beginning of a transaction."""
 
     standby: bool
     fsync: str
@@ -178,12 +178,12 @@ class PostgresStore:
             connection = self._connected()
             self._begin(connection, begin, alone=alone)
         try:
-            found = self._look(connection)
-            check_server(found)
+            server = self._look(connection)
+            check_server(server)
         except BaseException:
             self._roll_back()
             raise
-        return PostgresTransaction(connection, self.address.schema, (found.system, self._id))
+        return PostgresTransaction(connection, self.address.schema, (server.system, self._id))
 
     def _begin(self, connection: psycopg.Connection[Any], begin: str, *, alone: bool) -> None:
         connection.execute(begin)
@@ -284,10 +284,10 @@ class PostgresStore:
                 connection.execute("SELECT pg_catalog.set_config(%s, %s, false)", (name, value))
             check_role(connection, self.address.schema)
             check_made(connection, self.address.schema)
-            found = connection.execute(f"SELECT id FROM {quoted_name(self.address.schema)}.ledger").fetchone()
-            if found is None:
+            row = connection.execute(f"SELECT id FROM {quoted_name(self.address.schema)}.ledger").fetchone()
+            if row is None:
                 raise LedgerError("the ledger's tables have lost the ledger's name: they were changed")
-            self._id: str = found[0]
+            self._id: str = row[0]
             self._lock_id = lock_id(self._id)
         except BaseException:
             _close(connection)
@@ -495,8 +495,8 @@ class PostgresLedger(Bookkeeping):
             connection.execute(f"LOCK TABLE {quoted_name(address.schema)}.servers IN EXCLUSIVE MODE")
             rows = PostgresTransaction(connection, address.schema, None)
             rows.check()
-            found = rows.hash_at(pinned.number)
-            if found != pinned.hash:
+            hashed = rows.hash_at(pinned.number)
+            if hashed != pinned.hash:
                 raise LedgerError(
                     f"the ledger does not contain entry {pinned.number} of the head that was passed: this server has "
                     "lost entries; go on with one that has them, or restore an export that has them"

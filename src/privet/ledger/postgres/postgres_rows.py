@@ -133,7 +133,7 @@ def set_up_statements(schema: str, role: str) -> tuple[str, ...]:
         "entries_stay": _ENTRIES_STAY,
         "entries_follow": _ENTRIES_FOLLOW.format(schema=quoted_name(schema)),
     }
-    return tuple(one.format(**words) for one in (_ROLE, *_STATEMENTS))
+    return tuple(statement.format(**words) for statement in (_ROLE, *_STATEMENTS))
 
 
 def quoted_name(name: str) -> str:
@@ -228,8 +228,8 @@ def check_made(connection: psycopg.Connection[Any], schema: str) -> None:
             "the ledger's tables or triggers are not as Privet makes them: they were changed; find out who did it, "
             "and verify the ledger"
         )
-    found = connection.execute(f"SELECT version FROM {quoted_name(schema)}.ledger").fetchone()
-    if found is None or found[0] != VERSION:
+    row = connection.execute(f"SELECT version FROM {quoted_name(schema)}.ledger").fetchone()
+    if row is None or row[0] != VERSION:
         raise LedgerError("the ledger's tables were made by another version of Privet; open it with that version")
 
 
@@ -258,7 +258,8 @@ _BATCH = 500
 class Inserted:
     """The last row that a transaction added: its number, its hash, and the number of the transaction itself.
 
-    No other transaction has that number, so it tells this row from one with the same content that another one added.
+    No other transaction has that number, so it distinguishes this row from one with the same content that another one
+    added.
     """
 
     number: int
@@ -277,8 +278,8 @@ class PostgresTransaction:
 
     def rows(self, after: int = 0) -> Iterator[Row]:
         """Return every row after one, oldest first, fetched a batch at a time."""
-        found = f"SELECT {_COLUMNS} FROM {self._entries} WHERE number > %s ORDER BY number LIMIT {_BATCH}"
-        while batch := self._connection.execute(found, (after,)).fetchall():
+        query = f"SELECT {_COLUMNS} FROM {self._entries} WHERE number > %s ORDER BY number LIMIT {_BATCH}"
+        while batch := self._connection.execute(query, (after,)).fetchall():
             yield from map(Row._make, batch)
             if len(batch) < _BATCH:
                 return
@@ -301,8 +302,8 @@ class PostgresTransaction:
         named = {"account": account, "digest": digest, "key": key}
         values = {name: value for name, value in named.items() if value is not None}
         where = "".join(f" AND {name} = %({name})s" for name in values)
-        found = f"SELECT number FROM {self._entries} WHERE kind = {_literal(kind)}{where} ORDER BY number"
-        return [number for (number,) in self._connection.execute(found, values)]
+        query = f"SELECT number FROM {self._entries} WHERE kind = {_literal(kind)}{where} ORDER BY number"
+        return [number for (number,) in self._connection.execute(query, values)]
 
     def nth_last(self, kind: str, count: int) -> int | None:
         """Return the number of the row of a kind that has `count - 1` of its kind after it."""

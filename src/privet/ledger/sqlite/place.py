@@ -61,25 +61,25 @@ def check_folder(folder: Path, *, around: bool = False) -> None:
         return
     for place in (folder, *folder.parents):
         try:
-            found = place.stat()
+            status = place.stat()
         except OSError:
             raise_alone(LedgerError(f"the folder {str(place)!r} cannot be entered; check the path and who owns it"))
         own = place == folder and not around
-        if own and os.geteuid() not in (0, found.st_uid) and found.st_uid != 0:
+        if own and os.geteuid() not in (0, status.st_uid) and status.st_uid != 0:
             raise LedgerError(
                 f"the folder {str(place)!r} belongs to another user, who could put another ledger there; "
                 "keep the ledger in a folder of your own"
             )
-        if not own and found.st_mode & stat.S_ISVTX:
+        if not own and status.st_mode & stat.S_ISVTX:
             continue
-        if found.st_mode & stat.S_IWOTH or (found.st_mode & stat.S_IWGRP and _shared(place, found)):
+        if status.st_mode & stat.S_IWOTH or (status.st_mode & stat.S_IWGRP and _shared(place, status)):
             raise LedgerError(
                 f"others may write to the folder {str(place)!r}, and so put another file in the place of the ledger's; "
                 f"run: chmod go-w {shlex.quote(str(place))}"
             )
 
 
-def _shared(folder: Path, found: os.stat_result) -> bool:
+def _shared(folder: Path, status: os.stat_result) -> bool:
     """Return whether anyone but its owner and root may write to a folder that its group may write to.
 
     Where an access control list is set, the bits of the group stand for everyone on the list. A group that the system
@@ -93,12 +93,12 @@ def _shared(folder: Path, found: os.stat_result) -> bool:
             if error.errno != errno.ENOTSUP:  # a file system without lists has none set
                 return True
     try:
-        members = set(grp.getgrgid(found.st_gid).gr_mem)
-        trusted = {pwd.getpwuid(found.st_uid).pw_name, "root"}
+        members = set(grp.getgrgid(status.st_gid).gr_mem)
+        trusted = {pwd.getpwuid(status.st_uid).pw_name, "root"}
     except KeyError:
         return True
     return not members <= trusted or any(
-        user.pw_gid == found.st_gid and user.pw_uid not in (0, found.st_uid) for user in pwd.getpwall()
+        user.pw_gid == status.st_gid and user.pw_uid not in (0, status.st_uid) for user in pwd.getpwall()
     )
 
 
@@ -106,8 +106,8 @@ def _shared(folder: Path, found: os.stat_result) -> bool:
 def charging_alone(folder: Path, timeout: float) -> Iterator[None]:
     """Keep every other process from charging a ledger in a folder, or raise `LedgerError` after a timeout.
 
-    SQLite's own lock lies in a file beside the ledger's. Removing that file splits one lock into two, and two
-    processes could then charge at once, neither seeing the other. A folder cannot be removed while it holds the ledger.
+    SQLite's own lock lies in a file beside the ledger's. Removing that file splits one lock into two, and two processes
+    could then charge at once, neither seeing the other. A folder cannot be removed while it contains the ledger.
 
     Guarantee: on POSIX, between two processes that charge the ledgers of one folder, one has ended its transaction and
     written it into the ledger's file before the other begins, whatever happens to the files beside it.
@@ -141,7 +141,7 @@ def charging_alone(folder: Path, timeout: float) -> Iterator[None]:
         os.close(opened)
 
 
-# Where a ledger's file may lie, and what to say when the disk or the database under it fails.
+# Where a ledger's file may lie, and what to report when the disk or the database under it fails.
 
 
 _NETWORK = re.compile(
@@ -175,7 +175,7 @@ _ADVICE = {
 
 @contextmanager
 def told_as_ledger_errors() -> Iterator[None]:
-    """Turn what SQLite raises into `LedgerError`s that say what to do. Nothing was released when one is raised."""
+    """Turn what SQLite raises into `LedgerError`s that state what to do. Nothing was released when one is raised."""
     try:
         yield
     except sqlite3.Error as error:
@@ -206,7 +206,7 @@ def check_place(folder: Path) -> None:
 
 
 def mount_kind(folder: str, mounts: str) -> str:
-    """Return the kind of file system that holds a folder, from the text of /proc/mounts; the last mount on top wins."""
+    """Return the kind of file system of a folder, from the text of /proc/mounts; the last mount on top wins."""
     best, kind = "", ""
     for line in mounts.splitlines():
         fields = line.split(" ")
@@ -223,29 +223,29 @@ def check_file(path: Path) -> Identity:
     """Return which file lies at a path; raise `LedgerError` unless it is a plain file, its owner's only, of one name.
 
     SQLite names the log beside a file after the file's name. Under a second name there would be a second log, and
-    neither would know what the other holds.
+    neither would know what the other contains.
     """
     try:
-        found, names = _names(path)
+        status, names = _names(path)
     except OSError:
         raise_alone(LedgerError(f"the ledger {str(path)!r} cannot be opened; check the path and who owns it"))
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise LedgerError(f"{str(path)!r} is not a file")
-    if os.name == "posix" and found.st_mode & 0o077:
+    if os.name == "posix" and status.st_mode & 0o077:
         raise LedgerError(f"others may read or write the ledger {str(path)!r}; run: chmod 600 {path}")
     if names > 1:
         raise LedgerError(
             f"the ledger {str(path)!r} has another name elsewhere (a hard link), under which others could spend "
             "unseen; remove that name, and use backup() to copy a ledger"
         )
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def identify(path: Path, database: Identity) -> tuple[Identity, ...]:
     """Return which three files an open ledger consists of; raise `LedgerError` unless this process holds those at hand.
 
     SQLite opened them by their names a moment ago, and another file can have taken a name since. So it is asked which
-    files this process holds, where the system tells.
+    files this process holds, where the system shows them.
     """
     check_same(path, known := (database, *(_plain_file(Path(f"{path}{suffix}")) for suffix in LOGS)))
     held = _held()
@@ -257,26 +257,26 @@ def identify(path: Path, database: Identity) -> tuple[Identity, ...]:
 def check_same(path: Path, known: tuple[Identity, ...]) -> None:
     """Raise `LedgerError` if another file has taken the place of one that is open, or none is there any more.
 
-    The files are the ledger's own and the two of its log. A process whose log was removed would write where nobody
-    else reads, and another would begin a log of its own.
+    The files are the ledger's own and the two of its log. A process whose log was removed would write where no other
+    process reads, and another would begin a log of its own.
     """
-    found = tuple(_plain_file(Path(f"{path}{suffix}")) for suffix in ("", *LOGS)[: len(known)])
-    if found != known:
+    current = tuple(_plain_file(Path(f"{path}{suffix}")) for suffix in ("", *LOGS)[: len(known)])
+    if current != known:
         raise _other_file(path)
 
 
 def _plain_file(path: Path) -> Identity:
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except OSError:
         raise_alone(_other_file(path))
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise _other_file(path)
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _held() -> set[Identity] | None:
-    """Return which files this process holds; None where the system does not tell."""
+    """Return which files this process holds; None where the system does not show them."""
     try:
         numbers = os.listdir("/dev/fd")
     except OSError:
@@ -284,8 +284,8 @@ def _held() -> set[Identity] | None:
     held: set[Identity] = set()
     for number in numbers:
         with suppress(OSError, ValueError):  # the one that lists them is closed by now
-            found = os.fstat(int(number))
-            held.add((found.st_dev, found.st_ino))
+            status = os.fstat(int(number))
+            held.add((status.st_dev, status.st_ino))
     return held
 
 
@@ -306,24 +306,24 @@ def _names(path: Path) -> tuple[os.stat_result, int]:
 
     That process removes such a name at any moment. So the names are counted again if any came or went meanwhile.
     """
-    found = path.stat()
-    while found.st_nlink > 1:
-        names = found.st_nlink - _unfinished(path, found)
+    status = path.stat()
+    while status.st_nlink > 1:
+        names = status.st_nlink - _unfinished(path, status)
         again = path.stat()
-        if again.st_nlink == found.st_nlink:
-            return found, names
-        found = again
-    return found, found.st_nlink
+        if again.st_nlink == status.st_nlink:
+            return status, names
+        status = again
+    return status, status.st_nlink
 
 
-def _unfinished(path: Path, found: os.stat_result) -> int:
+def _unfinished(path: Path, status: os.stat_result) -> int:
     """Count the names under which a file is being made, or was, if its maker was stopped before it removed them."""
     made = re.compile(re.escape(f".{path.name}.") + "[0-9a-f]{16}")
     count = 0
     for name in os.listdir(path.parent):
         if made.fullmatch(name):
             with suppress(OSError):  # it was removed this very moment
-                count += os.path.samestat(path.with_name(name).stat(), found)
+                count += os.path.samestat(path.with_name(name).stat(), status)
     return count
 
 
@@ -388,10 +388,10 @@ def connect(path: Path, timeout: float, *, check: Callable[[sqlite3.Connection],
 
 
 def write_back(connection: sqlite3.Connection, timeout: float, *, emptied: bool = False) -> None:
-    """Write what the log holds into the file itself, so that a log that is lost later loses nothing.
+    """Write the log's content into the file itself, so that a log that is lost later loses nothing.
 
     Readers are waited for a moment, not longer; what stays in the log then is written the next time. The log is
-    `emptied` where it held a secret text that was removed since.
+    `emptied` where it contained a secret text that was removed since.
     """
     with suppress(sqlite3.Error):  # it is durable in the log already
         connection.execute(f"PRAGMA busy_timeout = {_PATIENCE}")
@@ -415,7 +415,7 @@ def abandon(connection: sqlite3.Connection) -> None:
 
 @contextmanager
 def new_file(target: Path) -> Iterator[str]:
-    """Give the name of an empty file that only its owner may read, in a folder that only its owner may enter.
+    """Yield the name of an empty file that only its owner may read, in a folder that only its owner may enter.
 
     The folder then appears as that of its target, with the file in it, or not at all.
     """

@@ -268,7 +268,7 @@ class SqliteLedger(Bookkeeping):
         return cls(path, head=head, **options)
 
     def backup(self, path: str | os.PathLike[str]) -> None:
-        """Copy the ledger to a new file while others go on spending. The copy is whole, and knows nothing later.
+        """Copy the ledger to a new file while others go on spending. The copy is complete, and contains nothing later.
 
         With an address, such as postgresql://..., it is copied into empty tables there.
         """

@@ -146,12 +146,12 @@ class SqliteTransaction:
         self._connection = connection
         self.identity = identity
         self.replaced = False
-        """Whether a secret text was replaced: the log, which still holds the one before, is to be emptied."""
+        """Whether a secret text was replaced: the log, which still contains the one before, is to be emptied."""
 
     def rows(self, after: int = 0) -> Iterator[Row]:
         """Return every row after one, oldest first."""
-        found = f"SELECT {_COLUMNS} FROM entries WHERE number > ? ORDER BY number"
-        return map(Row._make, self._connection.execute(found, (after,)))
+        query = f"SELECT {_COLUMNS} FROM entries WHERE number > ? ORDER BY number"
+        return map(Row._make, self._connection.execute(query, (after,)))
 
     def row(self, number: int) -> Row | None:
         """Return a row by its number."""
@@ -170,13 +170,13 @@ class SqliteTransaction:
         named = {"account": account, "digest": digest, "key": key}
         values = {name: value for name, value in named.items() if value is not None}
         where = "".join(f" AND {name} = :{name}" for name in values)
-        found = f"SELECT number FROM entries WHERE kind = {_literal(kind)}{where} ORDER BY number"
-        return [number for (number,) in self._connection.execute(found, values)]
+        query = f"SELECT number FROM entries WHERE kind = {_literal(kind)}{where} ORDER BY number"
+        return [number for (number,) in self._connection.execute(query, values)]
 
     def nth_last(self, kind: str, count: int) -> int | None:
         """Return the number of the row of a kind that has `count - 1` of its kind after it."""
-        found = f"SELECT number FROM entries WHERE kind = {_literal(kind)} ORDER BY number DESC LIMIT 1 OFFSET ?"
-        row = self._connection.execute(found, (count - 1,)).fetchone()
+        query = f"SELECT number FROM entries WHERE kind = {_literal(kind)} ORDER BY number DESC LIMIT 1 OFFSET ?"
+        row = self._connection.execute(query, (count - 1,)).fetchone()
         return None if row is None else row[0]
 
     def rules_up_to(self, number: int) -> list[str]:
