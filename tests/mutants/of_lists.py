@@ -16,7 +16,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "strategy.covariances:SubspaceCovariance.between",
         DIFFERENCES,
-        ("size * math.prod(many / size for many in several)", "size"),
+        ("size * math.prod(many / size for many in lengths)", "size"),
     ),
     *of(
         "strategy.covariances:SubspaceCovariance._varied_between",

@@ -47,7 +47,7 @@ MUTANTS: list[Mutant] = [
         "strategy.integer_products:exact_product",
         NORMS,
         ("longest <= bits", "True"),
-        ("((abs(one) >> shift) & mask) * (1 if one >= 0 else -1)", "(abs(one) >> shift) & mask"),
+        ("((abs(integer) >> shift) & mask) * (1 if integer >= 0 else -1)", "(abs(integer) >> shift) & mask"),
     ),
     *of("strategy.integer_products:largest_row_sum", NORMS, ("largest * matrix.shape[1] >= 1 << _ROOM", "False")),
     *of(
@@ -88,7 +88,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "strategy.unions:UnionStrategy._column_norm",
         NORMS,
-        ("max((sum(one) for one in largest))", "max((max(one) for one in largest))"),
+        ("max((sum(column) for column in largest))", "max((max(column) for column in largest))"),
         ("largest = [(*self.weights,)]", "largest = [(1,) * len(self.weights)]"),
     ),
     *of("strategy.unions:UnionStrategy.pair_norm", NORMS, ("4 if self.power == 2 and signed else 2", "1")),
@@ -298,8 +298,8 @@ MUTANTS: list[Mutant] = [
     *of(
         "strategy.multiplicative_weights:MultiplicativeWeights._scores",
         WEIGHTS,
-        ("(count << _BITS) - int(one)", "int(float(count << _BITS) - one)"),
-        ("abs(int(one))", "abs(float(one))"),
+        ("(count << _BITS) - int(estimate)", "int(float(count << _BITS) - estimate)"),
+        ("abs(int(answer))", "abs(float(answer))"),
         ("np.rint(np.ldexp(self._model(history), _BITS))", "np.ldexp(self._model(history), _BITS)"),
     ),
     *of(

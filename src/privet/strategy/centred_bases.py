@@ -24,7 +24,7 @@ from .workloads import Floats, RangeWorkload, Workload, check_dense
 
 _STEPS = 200
 _FEW_STEPS = 5
-_MANY = 2048
+_MAX_CELLS = 2048
 _TOLERANCE = 1e-6
 _LOOSE = 1e-4
 """How near to the optimum more than `_SMALL` values are: rounding loses more."""
@@ -90,10 +90,10 @@ class CentredBasis(MatrixStrategy):
             solved = np.linalg.inv(sums)
         except np.linalg.LinAlgError:
             return np.full((self.cells, self.rows), np.nan)
-        found = np.zeros((self.cells, self.rows))
-        found[:-1] = np.cumsum(solved[::-1], axis=0)[::-1]
-        found -= found.mean(axis=0)
-        return found
+        inverse = np.zeros((self.cells, self.rows))
+        inverse[:-1] = np.cumsum(solved[::-1], axis=0)[::-1]
+        inverse -= inverse.mean(axis=0)
+        return inverse
 
     @cached_property
     def inner(self) -> Floats:
@@ -122,14 +122,14 @@ def _named_basis(kind: type[RangeWorkload], name: str, size: int) -> CentredBasi
 def _basis(workload: Workload) -> CentredBasis:
     n = workload.cells
     check_dense(n)
-    steps = _STEPS if n <= _MANY else _FEW_STEPS
+    steps = _STEPS if n <= _MAX_CELLS else _FEW_STEPS
     start = gram_guess(workload, _centred_gram)
     close = _TOLERANCE if n <= _SMALL else _LOOSE
-    found = solve_gaussian(_centred_gram(workload), iterations=steps, tolerance=close, start=start).matrix
-    factor = _factor(found)
+    gram = solve_gaussian(_centred_gram(workload), iterations=steps, tolerance=close, start=start).matrix
+    factor = _factor(gram)
     if factor is None:
         even = (np.eye(n) - 1 / n) * (n / (n - 1))
-        factor = _factor((1 - _EVEN) * found + _EVEN * even)
+        factor = _factor((1 - _EVEN) * gram + _EVEN * even)
     if factor is None:
         raise RequestError("this workload has queries that are too unlike in size for a basis; scale them alike")
     bits = BITS if n <= _SMALL else _SHORT if n <= _MIDDLING else _SHORTEST
@@ -145,11 +145,11 @@ def _named(workload: Workload) -> str:
 def _centred_gram(workload: Workload) -> Floats:
     """Return P W'W P, or P where a workload asks for totals only."""
     gram = workload.gram()
-    found = gram - gram.mean(axis=0)
-    found -= found.mean(axis=1, keepdims=True)
-    found = (found + found.T) / 2
-    if np.abs(found).max() > 1e-9 * np.abs(gram).max(initial=0.0):
-        return np.asarray(found / np.abs(found).max())
+    centred_gram = gram - gram.mean(axis=0)
+    centred_gram -= centred_gram.mean(axis=1, keepdims=True)
+    centred_gram = (centred_gram + centred_gram.T) / 2
+    if np.abs(centred_gram).max() > 1e-9 * np.abs(gram).max(initial=0.0):
+        return np.asarray(centred_gram / np.abs(centred_gram).max())
     return np.eye(len(gram)) - 1 / len(gram)
 
 
@@ -160,5 +160,5 @@ def _factor(matrix: Floats) -> Floats | None:
     factor, info = linalg.lapack.dpotrf(sums / scale[:, None] / scale, lower=0)
     if info or (np.diagonal(factor) ** 2).min() < _LEAST_PIVOT:
         return None
-    found = np.triu(factor) * scale
-    return np.asarray(found) if math.isfinite(float(np.abs(found).max())) else None
+    triangle = np.triu(factor) * scale
+    return np.asarray(triangle) if math.isfinite(float(np.abs(triangle).max())) else None

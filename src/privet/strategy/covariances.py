@@ -85,12 +85,12 @@ class CellCovariance(ABC):
 
     def of_marginals(self, workload: MarginalWorkload) -> Floats:
         """Return the variance of each cell of each marginal."""
-        return np.concatenate([self.of_product(one) for one in workload.products])
+        return np.concatenate([self.of_product(product) for product in workload.products])
 
     def total_of_marginals(self, workload: MarginalWorkload) -> float:
         """Return the weighted sum of the variances of the cells of marginals."""
         pairs = zip(workload.products, workload.weights, strict=True)
-        return math.fsum(weight * self.total_of_product(one) for one, weight in pairs)
+        return math.fsum(weight * self.total_of_product(product) for product, weight in pairs)
 
     @abstractmethod
     def with_total(self) -> Floats:
@@ -126,9 +126,9 @@ class DenseCovariance(CellCovariance):
         if self.unmeasured is not None:
             check_measured(RangeWorkload("ranges", self.cells, lows, highs), self._lost, "a range")
         sums, diagonal = self._prefixes, np.diagonal(self._prefixes)
-        found = diagonal[highs + 1] + diagonal[lows]
-        found -= 2 * sums[lows, highs + 1]
-        return np.asarray(np.maximum(found, 0.0) * self.factor)
+        variances = diagonal[highs + 1] + diagonal[lows]
+        variances -= 2 * sums[lows, highs + 1]
+        return np.asarray(np.maximum(variances, 0.0) * self.factor)
 
     def of_rows(self, rows: Floats) -> Floats:
         if self.unmeasured is not None:
@@ -172,7 +172,7 @@ def check_measured(workload: Workload, lost: Floats, what: str) -> None:
     """Refuse a workload over one attribute if any of its queries has a part in what is not measured.
 
     `lost` is the projection onto that: a query's variance under it is the squared length of this part. Each query is
-    compared by itself, as one among a million that are measured would vanish in a mean.
+    compared separately, as one among a million that are measured would vanish in a mean.
     """
     kept = DenseCovariance((len(lost),), np.eye(len(lost)))
     parts = workload.variances(DenseCovariance((len(lost),), lost))
@@ -212,10 +212,10 @@ class ProductCovariance(CellCovariance):
 
     def of_product(self, workload: ProductWorkload) -> Floats:
         self.check_shape(workload)
-        found = np.ones(1)
+        variances = np.ones(1)
         for factor, covariance in zip(workload.factors, self.factors, strict=True):
-            found = np.outer(found, factor.variances(covariance)).ravel()
-        return found
+            variances = np.outer(variances, factor.variances(covariance)).ravel()
+        return variances
 
     def total_of_product(self, workload: ProductWorkload) -> float:
         self.check_shape(workload)
@@ -223,10 +223,10 @@ class ProductCovariance(CellCovariance):
         return math.prod(factor.total_variance(covariance) for factor, covariance in pairs)
 
     def with_total(self) -> Floats:
-        found: Floats = np.ones(())
+        sums: Floats = np.ones(())
         for factor in self.factors:
-            found = np.multiply.outer(found, factor.with_total())
-        return found
+            sums = np.multiply.outer(sums, factor.with_total())
+        return sums
 
     def scaled(self, factor: float) -> ProductCovariance:
         return ProductCovariance((self.factors[0].scaled(factor), *self.factors[1:]))
@@ -253,7 +253,7 @@ class SubspaceCovariance(CellCovariance):
 
     def marginal_variance(self, axes: Axes) -> float:
         """Return the variance of one cell of a marginal without bases: all of its cells have the same."""
-        found = 0.0
+        variance = 0.0
         rest = math.prod(size for axis, size in enumerate(self.shape) if axis not in axes)
         for inner in subsets_of(axes):
             if inner not in self.values:
@@ -263,8 +263,8 @@ class SubspaceCovariance(CellCovariance):
             share = 1.0
             for axis in axes:
                 share *= 1 - 1 / self.shape[axis] if axis in inner else 1 / self.shape[axis]
-            found += self.values[inner] * share
-        return found * rest
+            variance += self.values[inner] * share
+        return variance * rest
 
     def between(self, one: Mapping[int, Span], other: Mapping[int, Span]) -> float:
         """Return the covariance of two counts, each of the rows that lie in some spans: places, by their attributes.
@@ -278,17 +278,17 @@ class SubspaceCovariance(CellCovariance):
             if any(inner not in self.values for inner in subsets_of(tuple(sorted(each)))):
                 raise NotMeasured(f"the marginal on attributes {tuple(sorted(each))}")
         first, second = given
-        found = 0.0
+        covariance = 0.0
         for inner in subsets_of(tuple(sorted(first.keys() & second.keys()))):
             term = self.values[inner]
             for axis, size in enumerate(self.shape):
                 if axis in inner:
                     term *= self._varied_between(axis, first[axis], second[axis])
                 else:
-                    several = (_length(each[axis]) for each in (first, second) if axis in each)
-                    term *= size * math.prod(many / size for many in several)
-            found += term
-        return found
+                    lengths = (_length(each[axis]) for each in (first, second) if axis in each)
+                    term *= size * math.prod(many / size for many in lengths)
+            covariance += term
+        return covariance
 
     def _varied_between(self, axis: int, one: Span, other: Span) -> float:
         if axis in self.bases:
@@ -306,13 +306,13 @@ class SubspaceCovariance(CellCovariance):
         if workload._is_plain(axes) and not any(axis in self.bases for axis in axes):
             return np.full(workload._cells_of(axes), self.marginal_variance(axes))
         parts = {axis: self._variances_along(axis, workload._factor(axis)) for axis in axes}
-        found = np.zeros(workload._queries_of(axes))
+        variances = np.zeros(workload._queries_of(axes))
         for value, inner in self._terms(axes):
             term = np.full(1, value)
             for axis in axes:
                 term = np.outer(term, parts[axis][axis in inner]).ravel()
-            found += term
-        return found
+            variances += term
+        return variances
 
     def _terms(self, axes: Axes) -> Iterator[tuple[float, Axes]]:
         """Yield what each part of a marginal adds to its covariance, besides the product of its attributes' own."""
@@ -330,7 +330,7 @@ class SubspaceCovariance(CellCovariance):
         if factor is None:
             return np.full(size, 1 / size), np.diagonal(self._varied(axis)).copy()
         flat = np.full((size, size), 1 / size)
-        on_flat, on_varied = (factor.variances(DenseCovariance((size,), one)) for one in (flat, self._varied(axis)))
+        on_flat, on_varied = (factor.variances(DenseCovariance((size,), part)) for part in (flat, self._varied(axis)))
         return on_flat, on_varied
 
     def _varied(self, axis: int) -> Floats:
@@ -357,7 +357,7 @@ class SubspaceCovariance(CellCovariance):
             return 1.0, float(np.trace(self.bases[axis])) if axis in self.bases else size - 1.0
         flat = np.full((size, size), 1 / size)
         on_flat, on_varied = (
-            factor.total_variance(DenseCovariance((size,), one)) for one in (flat, self._varied(axis))
+            factor.total_variance(DenseCovariance((size,), part)) for part in (flat, self._varied(axis))
         )
         return on_flat, on_varied
 
@@ -366,15 +366,15 @@ class SubspaceCovariance(CellCovariance):
         parts = []
         for axis, factor in enumerate(workload.factors):
             parts.append(self._variances_along(axis, factor))
-        found, missing = np.zeros(workload.queries), []
+        variances, missing = np.zeros(workload.queries), []
         for axes in subsets_of(tuple(range(len(self.shape)))):
             if axes in self.values:
-                found += self.values[axes] * _products(parts, axes)
+                variances += self.values[axes] * _products(parts, axes)
             else:
                 missing.append(axes)
         if missing:
             self._check_missing(workload, missing)
-        return found
+        return variances
 
     def _check_missing(self, workload: ProductWorkload, missing: list[Axes]) -> None:
         """Refuse a product if one of its queries has a part in a subspace that is not measured.
@@ -400,15 +400,15 @@ class SubspaceCovariance(CellCovariance):
     def dense(self) -> DenseCovariance:
         """Return the covariance as a matrix, for small domains."""
         check_dense(self.cells)
-        found, missing = np.zeros((self.cells, self.cells)), np.zeros((self.cells, self.cells))
+        matrix, missing = np.zeros((self.cells, self.cells)), np.zeros((self.cells, self.cells))
         for axes in subsets_of(tuple(range(len(self.shape)))):
             flats = [np.full((size, size), 1 / size) for size in self.shape]
             term = kronecker(self._varied(axis) if axis in axes else flat for axis, flat in enumerate(flats))
             if axes in self.values:
-                found += self.values[axes] * term
+                matrix += self.values[axes] * term
             else:
                 missing += term
-        return DenseCovariance(self.shape, found, missing if missing.any() else None)
+        return DenseCovariance(self.shape, matrix, missing if missing.any() else None)
 
     def with_total(self) -> Floats:
         check_held(self.cells)
@@ -420,10 +420,10 @@ class SubspaceCovariance(CellCovariance):
 
 def _products(parts: list[tuple[Floats, Floats]], axes: Axes) -> Floats:
     """Return for every query of a product its number: the second of each attribute in `axes`, the first of others."""
-    found = np.ones(1)
+    numbers = np.ones(1)
     for axis, (flat, varied) in enumerate(parts):
-        found = np.outer(found, varied if axis in axes else flat).ravel()
-    return found
+        numbers = np.outer(numbers, varied if axis in axes else flat).ravel()
+    return numbers
 
 
 def _length(span: Span) -> int:

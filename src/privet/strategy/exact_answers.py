@@ -41,12 +41,12 @@ def exact_answers(workload: Workload, table: NDArray[Any]) -> NDArray[Any]:
     if isinstance(workload, MarginalWorkload):
         return np.concatenate([np.ravel(marginal_of(table, axes)) for axes in workload.subsets])
     factors = workload.factors if isinstance(workload, ProductWorkload) else (workload,)
-    found = table.reshape(workload.shape)
+    answers = table.reshape(workload.shape)
     for axis, factor in enumerate(factors):
-        moved = np.moveaxis(found, axis, 0)
+        moved = np.moveaxis(answers, axis, 0)
         lines = _exact_lines(factor, moved.reshape(moved.shape[0], -1))
-        found = np.moveaxis(lines.reshape(factor.queries, *moved.shape[1:]), 0, axis)
-    return found.ravel()
+        answers = np.moveaxis(lines.reshape(factor.queries, *moved.shape[1:]), 0, axis)
+    return answers.ravel()
 
 
 def _exact_lines(workload: Workload, lines: NDArray[Any]) -> NDArray[Any]:
@@ -99,11 +99,11 @@ def query_row(workload: Workload, place: int) -> Floats:
     if isinstance(workload, MarginalWorkload):
         return query_row(UnionWorkload(workload.products, workload.weights), place)
     if isinstance(workload, ProductWorkload):
-        found: Floats = np.ones(1)
+        query: Floats = np.ones(1)
         places = np.unravel_index(place, [factor.queries for factor in workload.factors])
-        for factor, one in zip(workload.factors, places, strict=True):
-            found = np.outer(found, query_row(factor, int(one))).ravel()
-        return found
+        for factor, index in zip(workload.factors, places, strict=True):
+            query = np.outer(query, query_row(factor, int(index))).ravel()
+        return query
     if isinstance(workload, RangeWorkload):
         cells = np.arange(workload.size)
         inside = (cells >= workload.lows[place]) & (cells <= workload.highs[place])

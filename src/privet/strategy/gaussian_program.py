@@ -73,7 +73,7 @@ def solve_gaussian(
     """
     multipliers = np.ones(len(gram)) if start is None else np.maximum(start / start.mean(), _LEAST)
     best, bound = math.inf, 0.0
-    found = gram
+    solution = gram
     for step in range(iterations):
         roots = np.sqrt(multipliers)
         matrix = _root(gram * roots[:, None] * roots) / roots[:, None] / roots
@@ -82,14 +82,14 @@ def solve_gaussian(
         bound = max(bound, trace**2 / float(np.sum(multipliers)))
         total = trace * float(diagonal.max())  # tr(G X^-1) = tr(L X)
         if total < best:
-            best, found = total, matrix / diagonal.max()
+            best, solution = total, matrix / diagonal.max()
         if progress is not None:
             progress(f"step {step + 1}: within {best / bound - 1:.2g} of the optimum")
         if best <= bound * (1 + tolerance):
             break
         multipliers = np.maximum(multipliers * diagonal**2, _LEAST)
         multipliers /= multipliers.mean()
-    return Optimum(found, multipliers, best, bound)
+    return Optimum(solution, multipliers, best, bound)
 
 
 def _root(matrix: Floats) -> Floats:
@@ -124,15 +124,15 @@ def gaussian_optimum(
     check_dense(workload.cells)
     steps = whole(iterations, "iterations", least=1, most=MOST_ITERATIONS)
     close = float(probability(tolerance, "tolerance"))
-    told = read_progress(progress)
+    report = read_progress(progress)
     start = gram_guess(workload, type(workload).gram)
     gram = workload.gram()
     if not gram.any():
         raise RequestError("every query of this workload is 0 on every cell; there is nothing to measure")
     if start is not None and workload.cells > 4 * _COARSE:
         steps = min(steps, _FEW_STEPS)
-    found = solve_gaussian(gram, iterations=steps, tolerance=close, start=start, progress=told)
-    return _from_covering(found.matrix, "optimal for Gaussian noise", workload)
+    optimum = solve_gaussian(gram, iterations=steps, tolerance=close, start=start, progress=report)
+    return _from_covering(optimum.matrix, "optimal for Gaussian noise", workload)
 
 
 def gram_guess(workload: Workload, gram: Callable[[Workload], Floats]) -> Floats | None:
@@ -153,18 +153,18 @@ def _from_covering(matrix: Floats, name: str, workload: Workload) -> MatrixStrat
     queries do, and answers would be off by a part of the counts: so the rows are whole combinations of a whole basis of
     that space; where none is found, every cell is measured a little besides.
     """
-    found = _triangle(matrix)
-    if found is None:
+    triangle = _triangle(matrix)
+    if triangle is None:
         basis = whole_basis(workload)
         combined = None if basis is None else _combined(matrix, basis)
         if combined is not None:
             return MatrixStrategy(name, "gaussian", combined, [1] * len(combined))
         besides = (1 - _EVEN) * matrix + _EVEN * np.eye(len(matrix))
-        found = _triangle(besides)
-        if found is None:
+        triangle = _triangle(besides)
+        if triangle is None:
             raise InvariantError("a matrix with eigenvalues of at least a thousandth has a factor")
-        found = found * np.sqrt(np.diagonal(besides))  # raised columns would span another space again
-    return MatrixStrategy(name, "gaussian", _rounded(found), [1] * len(found), "upper")
+        triangle = triangle * np.sqrt(np.diagonal(besides))  # raised columns would span another space again
+    return MatrixStrategy(name, "gaussian", _rounded(triangle), [1] * len(triangle), "upper")
 
 
 def _triangle(matrix: Floats) -> Floats | None:

@@ -38,19 +38,19 @@ def read_numbers(
 
 
 def _flat(values: object, parameter: str, allowed: str, most: int, depth: int = 0) -> list[float]:
-    found: list[float] = []
+    numbers: list[float] = []
     for item in _items(values, parameter, allowed, most):
         if type(item) is int or type(item) is float:
             number = _double(item)
         elif depth < _DEEPEST and isinstance(item, (list, tuple)):
-            found += _flat(item, parameter, allowed, most, depth + 1)
+            numbers += _flat(item, parameter, allowed, most, depth + 1)
             continue
         else:
             number = _double(read_rational(item))
         if number is None:
             raise BadValue(parameter, f"a {type(item).__name__}", allowed)
-        found.append(number)
-    return found
+        numbers.append(number)
+    return numbers
 
 
 def _double(value: Any) -> float | None:
@@ -78,17 +78,17 @@ def read_integers(
     kind = "whole numbers" if least is None else f"whole numbers of at least {least}"
     allowed = kind if many is None else f"{kind}, one for each of {many:,} {each}"
     array = values.ravel() if type(values) is np.ndarray else values
-    found = _items(array, parameter, allowed, _LARGEST_LIST if many is None else many)
-    if set(map(type, found)) - {int}:
-        for place, one in enumerate(found):
-            if isinstance(one, (bool, np.bool_)) or not isinstance(one, (int, np.integer)):
-                raise BadValue(parameter, f"a {type(one).__name__}", allowed)
-            found[place] = int(one)
-    if many is not None and len(found) != many:
-        raise BadValue(parameter, f"{len(found):,}", allowed)
-    if least is not None and min(found, default=least) < least:
+    integers = _items(array, parameter, allowed, _LARGEST_LIST if many is None else many)
+    if set(map(type, integers)) - {int}:
+        for place, integer in enumerate(integers):
+            if isinstance(integer, (bool, np.bool_)) or not isinstance(integer, (int, np.integer)):
+                raise BadValue(parameter, f"a {type(integer).__name__}", allowed)
+            integers[place] = int(integer)
+    if many is not None and len(integers) != many:
+        raise BadValue(parameter, f"{len(integers):,}", allowed)
+    if least is not None and min(integers, default=least) < least:
         raise BadValue(parameter, "others", allowed)
-    return found
+    return integers
 
 
 _LARGEST_LIST = 10**7
@@ -98,10 +98,10 @@ def read_places(values: object, parameter: str) -> NDArray[np.int64]:
     """Return places of cells as an array of their own."""
     if type(values) is np.ndarray and values.dtype.kind == "i" and values.ndim == 1:
         return np.array(values, dtype=np.int64)
-    found = read_integers(values, parameter)
-    if any(not -_LARGEST <= one < _LARGEST for one in found):
+    integers = read_integers(values, parameter)
+    if any(not -_LARGEST <= place < _LARGEST for place in integers):
         raise BadParameter(parameter, "an integer beyond 64 bits", "places of cells")
-    return np.array(found, dtype=np.int64)
+    return np.array(integers, dtype=np.int64)
 
 
 def read_integer_matrix(matrix: Any) -> Any:
@@ -115,7 +115,7 @@ def read_integer_matrix(matrix: Any) -> Any:
         rows = [_items(row, "matrix", _MATRIX, _LARGEST_LIST) for row in _items(matrix, "matrix", _MATRIX, 10**7)]
         if len({len(row) for row in rows}) > 1:
             raise RequestError("the rows of a matrix have equally many numbers")
-        integers = [_entry(one) for row in rows for one in row]
+        integers = [_entry(entry) for row in rows for entry in row]
         held = np.array(integers, dtype=np.int64).reshape(len(rows), len(rows[0]) if rows else 0)
     if held.dtype.kind not in "iu":
         raise RequestError(_REAL)

@@ -30,7 +30,7 @@ BRANCHINGS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 64)
 
 
 def identity_strategy(cells: int, *, measure: Noise) -> MatrixStrategy:
-    """Return the strategy that measures every cell by itself.
+    """Return the strategy that measures every cell alone.
 
     Example:
         >>> strategy.identity_strategy(8, measure="pure").rmse(strategy.all_ranges(8)).__round__(5)
@@ -129,20 +129,20 @@ class TreeStrategy(MatrixStrategy):
         check_dense(self.cells)
         noises = self._by_level(variances)
         _, spread, inside = self._upward(noises, noises)
-        found = np.diag(spread[0])
+        covariance = np.diag(spread[0])
         for level in range(1, len(self.spans)):
             parents, own = self._parents(level), spread[level]
             share = own / inside[level - 1][1][parents]
             # given the parent's total: diag(V) - V V' / V_S among the children of one parent
-            found = found[np.ix_(parents, parents)]
-            found *= share[:, None]
-            found *= share
+            covariance = covariance[np.ix_(parents, parents)]
+            covariance *= share[:, None]
+            covariance *= share
             starts = self._starts(level)
             for first, last in zip(starts, (*starts[1:], len(own)), strict=True):
                 part = own[first:last]
-                found[first:last, first:last] -= np.outer(part, part) / part.sum()
-            found[np.diag_indices(len(own))] += own
-        return DenseCovariance(self.shape, found)
+                covariance[first:last, first:last] -= np.outer(part, part) / part.sum()
+            covariance[np.diag_indices(len(own))] += own
+        return DenseCovariance(self.shape, covariance)
 
     def _upward(self, values: list[Floats], noises: list[Floats]) -> tuple[list[Floats], list[Floats], list[Any]]:
         inside: list[Any] = []
@@ -276,8 +276,8 @@ def level_shares(workload: Workload, branching: int, gram: Floats | None = None)
         if span < spans[0]:
             starts = np.arange(0, len(gram), branching)
             gram = np.add.reduceat(np.add.reduceat(gram, starts, axis=0), starts, axis=1)
-    found = np.diff(np.array([0.0, *traces]))
-    return np.maximum(found, 0.0), np.array(spans, dtype=np.float64)
+    shares = np.diff(np.array([0.0, *traces]))
+    return np.maximum(shares, 0.0), np.array(spans, dtype=np.float64)
 
 
 def tree_total(shares: Floats, spans: Floats, weights: Floats, measure: Noise) -> float:
@@ -299,12 +299,12 @@ def best_tree_weights(shares: Floats, spans: Floats, measure: Noise) -> tuple[li
         return math.log(tree_total(shares, spans, np.exp(logs - logs.max()), measure))
 
     start = np.zeros(len(spans))
-    found = numerical.minimize(loss, start, method="L-BFGS-B", bounds=[(-12.0, 12.0)] * len(spans))
-    weights = np.exp(found.x - found.x.max())
+    solution = numerical.minimize(loss, start, method="L-BFGS-B", bounds=[(-12.0, 12.0)] * len(spans))
+    weights = np.exp(solution.x - solution.x.max())
     integers = np.rint(weights * PRECISION / weights.max()).astype(np.int64)
     integers[:-1][integers[:-1] < PRECISION // 1000] = 0
     integers[-1] = max(int(integers[-1]), 1)
-    return [int(one) for one in integers], tree_total(shares, spans, integers.astype(np.float64), measure)
+    return [int(integer) for integer in integers], tree_total(shares, spans, integers.astype(np.float64), measure)
 
 
 def haar_weights(shares: Floats, spans: Floats, measure: Noise) -> tuple[list[int], float]:
@@ -320,13 +320,13 @@ def haar_weights(shares: Floats, spans: Floats, measure: Noise) -> tuple[list[in
     weights = integers.astype(np.float64)
     precision = weights**2 / 2 if measure == "pure" else weights
     norm = weights.sum() ** (2 if measure == "pure" else 1)
-    return [int(one) for one in integers], float(norm * np.sum(shares / (precision * nodes)))
+    return [int(integer) for integer in integers], float(norm * np.sum(shares / (precision * nodes)))
 
 
 def every_share(workload: Workload) -> dict[int, Shares]:
     """Return the shares of levels for every branching that is tried."""
     gram = workload.gram()
-    sensible = [one for one in BRANCHINGS if one == 2 or one < 2 * workload.cells]
+    sensible = [branching for branching in BRANCHINGS if branching == 2 or branching < 2 * workload.cells]
     return {branching: level_shares(workload, branching, gram) for branching in sensible}
 
 
@@ -352,16 +352,16 @@ def best_tree(workload: Workload, *, measure: Noise, weighted: bool = True) -> T
 
 def best_tree_of(workload: Workload, measure: Noise, weighted: bool, shares: dict[int, Shares]) -> TreeStrategy:
     """Return the tree that `best_tree` does, for shares of levels that are known already."""
-    found: list[tuple[float, int, list[int] | None]] = []
+    tried: list[tuple[float, int, list[int] | None]] = []
     for branching, (traces, spans) in shares.items():
         if weighted:
             weights, value = best_tree_weights(traces, spans, measure)
-            found.append((value, branching, weights))
+            tried.append((value, branching, weights))
         elif spans[0] == workload.cells or workload.cells > 2048:
-            found.append((tree_total(traces, spans, np.ones(len(spans)), measure), branching, None))
+            tried.append((tree_total(traces, spans, np.ones(len(spans)), measure), branching, None))
         else:
             plain = tree(workload.cells, branching=branching, measure=measure)
-            found.append((workload.total_variance(plain.unit_covariance()), branching, None))
-    _, branching, chosen = min(found, key=lambda one: one[0])
+            tried.append((workload.total_variance(plain.unit_covariance()), branching, None))
+    _, branching, chosen = min(tried, key=lambda candidate: candidate[0])
     name = f"weighted tree, {branching} children a node" if weighted else ""
     return tree(workload.cells, branching=branching, measure=measure, weights=chosen, name=name)

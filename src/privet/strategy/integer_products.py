@@ -50,14 +50,14 @@ def exact_product(matrix: IntegerMatrix, vector: Iterable[int]) -> list[int]:
         raise RequestError(TOO_LARGE)
     longest = max((abs(integer).bit_length() for integer in integers), default=0)
     if longest <= bits:
-        return [int(one) for one in matrix @ np.array(integers, dtype=np.int64)]
+        return [int(entry) for entry in matrix @ np.array(integers, dtype=np.int64)]
     total: NDArray[Any] = np.zeros(rows, dtype=object)
     mask = (1 << bits) - 1
     for shift in range(0, longest, bits):
-        limbs = [((abs(one) >> shift) & mask) * (1 if one >= 0 else -1) for one in integers]
+        limbs = [((abs(integer) >> shift) & mask) * (1 if integer >= 0 else -1) for integer in integers]
         part: NDArray[Any] = (matrix @ np.array(limbs, dtype=np.int64)).astype(object)
         total = total + part * (1 << shift)
-    return [int(one) for one in total]
+    return [int(entry) for entry in total]
 
 
 def exact_columns(matrix: IntegerMatrix, table: NDArray[Any]) -> NDArray[Any]:
@@ -65,7 +65,7 @@ def exact_columns(matrix: IntegerMatrix, table: NDArray[Any]) -> NDArray[Any]:
     room = _ROOM - largest_row_sum(matrix).bit_length()
     if room < 1:
         raise RequestError(TOO_LARGE)
-    longest = max((abs(int(one)).bit_length() for one in table.ravel().tolist()), default=0)
+    longest = max((abs(int(entry)).bit_length() for entry in table.ravel().tolist()), default=0)
     if longest <= room:
         return np.asarray(matrix @ table.astype(np.int64))
     signs = np.where(table < 0, -1, 1)

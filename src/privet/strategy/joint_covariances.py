@@ -51,21 +51,21 @@ def shared_basis(matrices: Sequence[Floats]) -> SharedBasis | None:
     _, turned = linalg.eigh(white.T @ np.asarray(mixture) @ white)
     basis = white @ turned
     rows = []
-    for matrix, one in zip(matrices, scaled, strict=True):
-        image = basis.T @ one @ basis
-        found = np.diagonal(image).copy()
-        if np.abs(image - np.diag(found)).max() > _SAME:
+    for matrix, normed in zip(matrices, scaled, strict=True):
+        image = basis.T @ normed @ basis
+        diagonal = np.diagonal(image).copy()
+        if np.abs(image - np.diag(diagonal)).max() > _SAME:
             return None
-        rows.append(np.where(found > _NOTHING, found, 0.0) * max(float(np.trace(matrix)), 1e-300))
+        rows.append(np.where(diagonal > _NOTHING, diagonal, 0.0) * max(float(np.trace(matrix)), 1e-300))
     return SharedBasis(basis, np.array(rows), None if kept.all() else vectors[:, ~kept])
 
 
 def spread(vectors: Sequence[Floats]) -> Floats:
     """Return the table of all products of one number from each vector."""
-    found: Floats = np.ones(())
+    table: Floats = np.ones(())
     for vector in vectors:
-        found = np.multiply.outer(found, vector)
-    return found
+        table = np.multiply.outer(table, vector)
+    return table
 
 
 def turned_along(table: Floats, matrices: Sequence[Floats], first: int = 0) -> Floats:

@@ -24,10 +24,10 @@ def kept_strategy(workload: Workload, measure: Noise) -> MatrixStrategy | None:
     if not isinstance(workload, RangeWorkload) or measure != "pure":
         return None
     label = f"{workload.name} {workload.size}".replace(" ", "_")
-    found = _read()
-    if f"{label}_rows" not in found:
+    arrays = _read()
+    if f"{label}_rows" not in arrays:
         return None
-    rows, weights = found[f"{label}_rows"], found[f"{label}_weights"]
+    rows, weights = arrays[f"{label}_rows"], arrays[f"{label}_weights"]
     name = f"p-identity, p = {len(rows)}, kept"
     return from_integers(rows.astype(np.int64), weights.astype(np.int64), name)
 
@@ -45,7 +45,7 @@ def kept_part(workload: Workload, measure: Noise) -> MatrixStrategy | None:
         for name, _, size in [label.rpartition(" ")]
         if name == workload.name
     ]
-    larger = sorted(one for one in sizes if one[0] > workload.size)
+    larger = sorted(pair for pair in sizes if pair[0] > workload.size)
     if not larger:
         return None
     size, label = larger[0]
@@ -57,9 +57,9 @@ def kept_part(workload: Workload, measure: Noise) -> MatrixStrategy | None:
 
 def kept_integers() -> dict[str, tuple[Integers, Integers]]:
     """Return what is kept, by workload: rows of weighted sums, and weights of single cells."""
-    found = _read()
+    arrays = _read()
     return {
-        label: (found[f"{name}_rows"].astype(np.int64), found[f"{name}_weights"].astype(np.int64))
+        label: (arrays[f"{name}_rows"].astype(np.int64), arrays[f"{name}_weights"].astype(np.int64))
         for label in kept_sizes()
         for name in [label.replace(" ", "_")]
     }

@@ -92,11 +92,11 @@ def shares_of(workload: Workload, strategy: Strategy, terms: Floats | None) -> t
     `terms` are those of `noise_terms`. None where there are too many coefficients to compute.
     """
     if isinstance(workload, UnionWorkload):
-        found = [shares_of(part, strategy, terms) for part in workload.parts]
-        kept = [one for one in found if one is not None]
-        if len(kept) < len(found):
+        shares = [shares_of(part, strategy, terms) for part in workload.parts]
+        kept = [pair for pair in shares if pair is not None]
+        if len(kept) < len(shares):
             return None
-        return np.concatenate([one for one, _ in kept]), np.concatenate([other for _, other in kept])
+        return np.concatenate([largest for largest, _ in kept]), np.concatenate([other for _, other in kept])
     if terms is None and isinstance(strategy, ProductStrategy):
         if isinstance(workload, MarginalWorkload):
             return shares_of(UnionWorkload(workload.products, workload.weights), strategy, terms)
@@ -111,10 +111,10 @@ def _of_product(workload: ProductWorkload, strategy: ProductStrategy) -> tuple[F
     """Return the shares of a product: each is the product of the factors' own."""
     largest, fourth = np.ones(1), np.ones(1)
     for factor, measured in zip(workload.factors, strategy.factors, strict=True):
-        found = shares_of(factor, measured, noise_terms(measured, measured.unit_variances()))
-        if found is None:
+        shares = shares_of(factor, measured, noise_terms(measured, measured.unit_variances()))
+        if shares is None:
             return None
-        largest, fourth = np.outer(largest, found[0]).ravel(), np.outer(fourth, found[1]).ravel()
+        largest, fourth = np.outer(largest, shares[0]).ravel(), np.outer(fourth, shares[1]).ravel()
     return largest, fourth
 
 
@@ -138,11 +138,11 @@ def _reduced(workload: Workload, terms: Floats) -> tuple[Floats, Floats]:
         sums = np.zeros((len(terms) + 1, many))
         np.cumsum(terms, axis=0, out=sums[1:])
         size = max(1, _AT_ONCE // many)
-        found = []
+        shares = []
         for first in range(0, workload.queries, size):
             some = slice(first, first + size)
-            found.append(_shares(sums[workload.highs[some] + 1] - sums[workload.lows[some]]))
-        return np.concatenate([one for one, _ in found]), np.concatenate([other for _, other in found])
+            shares.append(_shares(sums[workload.highs[some] + 1] - sums[workload.lows[some]]))
+        return np.concatenate([largest for largest, _ in shares]), np.concatenate([other for _, other in shares])
     return _shares(np.stack([workload.answers(column) for column in terms.T], axis=1))
 
 

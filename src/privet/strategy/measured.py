@@ -178,7 +178,7 @@ class StrategyMeasure:
         """Return what released integers are worth, in rows: 2**-exponent each."""
         exact = read_integers(integers, "integers")
         try:
-            return np.array([one / (1 << self.exponent) for one in exact], dtype=np.float64)
+            return np.array([integer / (1 << self.exponent) for integer in exact], dtype=np.float64)
         except OverflowError:
             raise_alone(RequestError("counts this large are no doubles; keep them exact with draw_integers"))
 
@@ -191,7 +191,7 @@ class StrategyMeasure:
         if isinstance(self.strategy, ResidualStrategy):
             return self._draw_residuals(counts)
         exact = self.strategy.apply(cast(Any, counts))
-        found = [0] * len(exact)
+        released = [0] * len(exact)
         places: dict[Fraction, list[int]] = {}
         first = 0
         for scale, many in self.noises:
@@ -199,20 +199,20 @@ class StrategyMeasure:
             first += many
         for scale, rows in places.items():
             for row, noisy in zip(rows, self._noisy([exact[row] for row in rows], scale), strict=True):
-                found[row] = noisy
-        return found
+                released[row] = noisy
+        return released
 
     def _draw_residuals(self, counts: Iterable[int] | SparseCounts) -> list[int]:
         strategy = self.strategy
         if not isinstance(strategy, ResidualStrategy):
             raise BadParameter("strategy", strategy, "a strategy of residuals")
-        found: list[int] = []
+        released: list[int] = []
         tables = zip(strategy.subsets, strategy._measured_tables(counts), self.noises, strict=True)
         for axes, table, (variance, _) in tables:
             noisy: Any = np.empty(table.size, dtype=object)
             noisy[:] = self._noisy(table.ravel().tolist(), variance)
-            found += map(int, strategy._differences_of(axes, noisy.reshape(table.shape)).ravel().tolist())
-        return found
+            released += map(int, strategy._differences_of(axes, noisy.reshape(table.shape)).ravel().tolist())
+        return released
 
     def _noisy(self, exact: list[int], scale: Fraction) -> list[int]:
         if self.strategy.measure == "pure":
@@ -220,7 +220,7 @@ class StrategyMeasure:
         else:
             drawn = noise.discrete_gaussian(Fraction(math.ceil(scale * 4**self.exponent)), len(exact))
         finer = self.exponent - self.shift
-        return [(int(one) << finer) + int(other) for one, other in zip(exact, drawn.tolist(), strict=True)]
+        return [(int(value) << finer) + int(other) for value, other in zip(exact, drawn.tolist(), strict=True)]
 
     def _laplace_variance(self, scale: Fraction) -> float:
         steps = scale * 2**self.shift
@@ -236,7 +236,7 @@ class StrategyMeasure:
 
 def _price(given: object, parameter: str) -> Fraction:
     """Return a price that doubles can show."""
-    found = positive(given, parameter)
-    if found > _DEAREST:
+    price = positive(given, parameter)
+    if price > _DEAREST:
         raise BadParameter(parameter, given, f"a finite number above 0, up to {_DEAREST:g}")
-    return found
+    return price

@@ -134,8 +134,8 @@ class MultiplicativeWeights(Mechanism):
         Args:
             value: the private count of each cell.
         """
-        (found,) = self.simulate(value, 1)
-        cells = self._model([int(one) for one in found])
+        (history,) = self.simulate(value, 1)
+        cells = self._model([int(number) for number in history])
         return EstimatedCells(cells, self.workload.shape, f"by multiplicative weights in {self.rounds} rounds")
 
     def simulate(self, value: Any, times: int) -> NDArray[Any]:
@@ -149,26 +149,26 @@ class MultiplicativeWeights(Mechanism):
         if self.totaller is None:
             totals = [self.total] * many
         else:
-            totals = [int(one) for one in self.totaller.simulate(sum(counts), many)]
-        found: NDArray[Any] = np.array([[total] for total in totals], dtype=object).reshape(many, 1)
+            totals = [int(total) for total in self.totaller.simulate(sum(counts), many)]
+        histories: NDArray[Any] = np.array([[total] for total in totals], dtype=object).reshape(many, 1)
         exact = exact_answers(self.workload, exact_table(counts, self.workload.shape))
         for _ in range(self.rounds):
             added: NDArray[Any] = np.zeros((many, 2), dtype=object)
-            for history, places in _alike(found).items():
+            for history, places in _alike(histories).items():
                 chosen = self.chooser.simulate(self._scores(counts, list(history)), len(places))
                 for query in sorted(set(chosen.tolist())):
                     some = places[chosen == query]
                     added[some, 0] = query
                     added[some, 1] = self.counter.simulate(int(exact[query]), len(some)).tolist()
-            found = np.concatenate([found, added], axis=1)
-        return found
+            histories = np.concatenate([histories, added], axis=1)
+        return histories
 
     def _scores(self, counts: list[int], history: list[int]) -> list[int]:
         """Return how far the model is off for each query, in exact steps of the grid that it is rounded to."""
         model = np.rint(np.ldexp(self._model(history), _BITS))
-        gaps = [(count << _BITS) - int(one) for count, one in zip(counts, model.tolist(), strict=True)]
+        gaps = [(count << _BITS) - int(estimate) for count, estimate in zip(counts, model.tolist(), strict=True)]
         answers = exact_answers(self.workload, exact_table(gaps, self.workload.shape))
-        return [abs(int(one)) for one in answers.tolist()]
+        return [abs(int(answer)) for answer in answers.tolist()]
 
     def _model(self, history: list[int]) -> Floats:
         """Return the model that follows from a total, and from queries and their noisy answers: all of it released."""
@@ -197,7 +197,7 @@ class MultiplicativeWeights(Mechanism):
 
 def _alike(rows: NDArray[Any]) -> dict[tuple[int, ...], NDArray[np.int64]]:
     """Return the places of equal rows."""
-    found: dict[tuple[int, ...], list[int]] = {}
+    groups: dict[tuple[int, ...], list[int]] = {}
     for place, row in enumerate(rows.tolist()):
-        found.setdefault(tuple(int(one) for one in row), []).append(place)
-    return {row: np.array(places, dtype=np.int64) for row, places in found.items()}
+        groups.setdefault(tuple(int(entry) for entry in row), []).append(place)
+    return {row: np.array(places, dtype=np.int64) for row, places in groups.items()}

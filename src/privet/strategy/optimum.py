@@ -108,15 +108,15 @@ class Optimized:
     def __post_init__(self) -> None:
         instance(self.strategy, Strategy, "strategy", "a strategy")
         every = listed(self.table, "table", "a list of candidates")
-        table = tuple(instance(one, Candidate, "table", "a list of candidates") for one in every)
+        table = tuple(instance(candidate, Candidate, "table", "a list of candidates") for candidate in every)
         if not table:
             raise BadParameter("table", self.table, "at least one candidate")
         gained = float(probability(self.gained, "gained"))
         set_fields(self, rmse=_read_rmse(self.rmse), table=table, gained=gained)
 
     def __str__(self) -> str:
-        width = max(len(one.name) for one in self.table)
-        return "\n".join(f"{one.name:{width}}  {one.rmse:.4g}" for one in self.table)
+        width = max(len(candidate.name) for candidate in self.table)
+        return "\n".join(f"{candidate.name:{width}}  {candidate.rmse:.4g}" for candidate in self.table)
 
 
 def optimize(
@@ -124,7 +124,7 @@ def optimize(
 ) -> Optimized:
     """Return the strategy with the least mean squared error for a workload, with a table of all that were tried.
 
-    Nothing here sees data, and nothing is charged.
+    Nothing here reads data, and nothing is charged.
 
     Args:
         workload: the queries that are to be answered.
@@ -144,24 +144,26 @@ def optimize(
     read_workload(workload)
     noise = read_measure(measure)
     effort = cast(Effort, choice(effort, "effort", get_args(Effort)))
-    told = read_progress(progress)
+    report = read_progress(progress)
     _check_entries(workload)
     tried: list[_Rated] = []
-    for found in _candidates(workload, noise, effort, told):
-        tried.append(found if isinstance(found, _Rated) else _rated(found, workload))
-        told(f"{tried[-1].name}: {tried[-1].rmse:.6g}")
-    tried = sorted((one for one in tried if math.isfinite(one.rmse)), key=lambda one: (one.rmse, one.strategy.rows))
+    for candidate in _candidates(workload, noise, effort, report):
+        tried.append(candidate if isinstance(candidate, _Rated) else _rated(candidate, workload))
+        report(f"{tried[-1].name}: {tried[-1].rmse:.6g}")
+    tried = sorted(
+        (rated for rated in tried if math.isfinite(rated.rmse)), key=lambda rated: (rated.rmse, rated.strategy.rows)
+    )
     if not tried:
         check_held(workload.cells)
         raise RequestError("no strategy fits this workload; ask for fewer attributes or wider bins")
     best = tried[0]
-    table = tuple(Candidate(one.name, one.rmse) for one in tried)
-    before = next((one for one in tried if not one.optimised), best)
+    table = tuple(Candidate(rated.name, rated.rmse) for rated in tried)
+    before = next((rated for rated in tried if not rated.optimised), best)
     gained = 1 - best.rmse / before.rmse if best.rmse < before.rmse else 0.0
     if gained:
-        told(f"{best.name}: {gained:.2%} less error than {before.name}, which takes no optimisation")
-    elif any(one.optimised for one in tried):
-        told(f"{best.name}: no optimisation gained anything over it")
+        report(f"{best.name}: {gained:.2%} less error than {before.name}, which takes no optimisation")
+    elif any(rated.optimised for rated in tried):
+        report(f"{best.name}: no optimisation gained anything over it")
     return Optimized(best.strategy, best.rmse, table, gained)
 
 
@@ -195,12 +197,12 @@ class _Rated:
         return self.strategy.name
 
 
-def _rated(found: Strategy, workload: Workload, optimised: bool = False) -> _Rated:
+def _rated(strategy: Strategy, workload: Workload, optimised: bool = False) -> _Rated:
     """Return a strategy with its error; infinite where it leaves out some of the workload."""
     try:
-        return _Rated(found, _shown(found.rmse(workload)), optimised)
+        return _Rated(strategy, _shown(strategy.rmse(workload)), optimised)
     except NotMeasured:
-        return _Rated(found, math.inf, optimised)
+        return _Rated(strategy, math.inf, optimised)
 
 
 def _shown(error: float) -> float:
@@ -233,10 +235,10 @@ def _candidates(
 
 
 def _best_factor(workload: Workload, noise: Noise, effort: Effort, progress: Progress | None) -> MatrixStrategy:
-    found = optimize(workload, measure=noise, effort=effort, progress=progress).strategy
-    if not isinstance(found, MatrixStrategy):
+    best = optimize(workload, measure=noise, effort=effort, progress=progress).strategy
+    if not isinstance(best, MatrixStrategy):
         raise RequestError("a factor of a product is a strategy over one attribute")
-    return found
+    return best
 
 
 def _single(workload: Workload) -> Workload:
@@ -268,23 +270,23 @@ def _of_one(workload: Workload, noise: Noise, effort: Effort, progress: Progress
     if has_spectral(workload) and n > _QUICK["low"]:
         yield spectral(workload)
     if n <= _QUICK[effort]:
-        found = gaussian_optimum(workload, iterations=200 if effort == "high" else 40, progress=progress)
-        yield _rated(found, workload, True)
+        optimum = gaussian_optimum(workload, iterations=200 if effort == "high" else 40, progress=progress)
+        yield _rated(optimum, workload, True)
 
 
 def _hierarchies(workload: Workload, noise: Noise) -> Iterator[Strategy | _Rated]:
     """Yield trees and wavelets; over many cells with errors from their levels, which bound those of cut-off trees."""
     n = workload.cells
     shares = every_share(workload)
-    found: list[tuple[MatrixStrategy, float]] = []
+    trees: list[tuple[MatrixStrategy, float]] = []
     for weighted in (False, True):
         tree = best_tree_of(workload, noise, weighted, shares)
-        found.append((tree, _tree_total(tree, shares[tree.branching], noise)))
+        trees.append((tree, _tree_total(tree, shares[tree.branching], noise)))
     if n & (n - 1) == 0 or n <= _CLOSED:
         weights, value = haar_weights(*shares[2], noise)
-        found.append((haar(n, measure=noise, weights=weights, name="weighted Haar wavelet"), value))
-    for one, value in found:
-        yield one if n <= _CLOSED else _Rated(one, _shown(math.sqrt(value / workload.mass)))
+        trees.append((haar(n, measure=noise, weights=weights, name="weighted Haar wavelet"), value))
+    for hierarchy, value in trees:
+        yield hierarchy if n <= _CLOSED else _Rated(hierarchy, _shown(math.sqrt(value / workload.mass)))
 
 
 def _tree_total(tree: TreeStrategy, shares: Shares, noise: Noise) -> float:

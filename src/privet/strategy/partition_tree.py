@@ -1,4 +1,4 @@
-"""A partition that follows the data: halve what holds many rows, count what is left, spread each count evenly.
+"""A partition that follows the data: halve parts with many rows, count what is left, spread each count evenly.
 
 For sparse data, whose cells are mostly empty: noise is added to a few large parts instead of many small cells.
 """
@@ -134,12 +134,12 @@ class PartitionTree(Mechanism):
     def spans(self) -> tuple[tuple[int, ...], ...]:
         """How many values of each attribute a part spans, from the whole domain down to single cells."""
         sides = [1 << (size - 1).bit_length() for size in self.shape]
-        found = [tuple(sides)]
+        spans = [tuple(sides)]
         while max(sides) > 1:
             longest = sides.index(max(sides))
             sides[longest] //= 2
-            found.append(tuple(sides))
-        return tuple(found)
+            spans.append(tuple(sides))
+        return tuple(spans)
 
     @property
     def depth(self) -> int:

@@ -86,11 +86,9 @@ class Reconstruction:
     """Every cell as least squares estimates it from one release; any query of its row space can be asked, for free.
 
     Args:
-        measure: the measures and their noise.
-        noisy: the released numbers.
-        nonnegative: whether counts are known not to be negative.
-        whole: whether counts are known to be whole numbers.
-        total: the sum of all cells, only where it is public by itself: never one that was computed from the data.
+        measure: the measures and their noise. noisy: the released numbers. nonnegative: whether counts are known not to
+        be negative. whole: whether counts are known to be whole numbers. total: the sum of all cells, only where it is
+        public independently: never one that was computed from the data.
 
     Example:
         >>> tree = strategy.tree(4, measure="pure")
@@ -149,13 +147,13 @@ class Reconstruction:
         cut at 0. Whole numbers are rounded so that their total is kept. Its sums may be far off where most cells are
         empty, so that `answers` uses it only where the total is known, or for whole numbers that may be negative.
         """
-        found = self._cells_of_total
+        cells = self._cells_of_total
         goal = self.total
         if self.nonnegative:
-            found = nearest_counts(found, max(float(found.sum()), 0.0) if goal is None else goal)
+            cells = nearest_counts(cells, max(float(cells.sum()), 0.0) if goal is None else goal)
         elif goal is not None:
-            found = found + (goal - found.sum()) / found.size  # nothing, where the total is measured
-        return _whole(found) if self.whole else found
+            cells = cells + (goal - cells.sum()) / cells.size  # nothing, where the total is measured
+        return _whole(cells) if self.whole else cells
 
     @cached_property
     def _cells_of_total(self) -> Floats:
@@ -169,17 +167,17 @@ class Reconstruction:
         """The centred marginals of a strategy of marginals, from which marginals follow without the whole table."""
         if not isinstance(self.strategy, (MarginalStrategy, ResidualStrategy)):
             raise RequestError("only strategies of marginals have residuals")
-        found = self.strategy.residuals(self.noisy, self._variances())
-        if self.total is not None and () in found:
-            found[()] = np.array(self.total)
-        return found
+        residuals = self.strategy.residuals(self.noisy, self._variances())
+        if self.total is not None and () in residuals:
+            residuals[()] = np.array(self.total)
+        return residuals
 
     def answers(self, workload: Workload, *, confidence: Number = 0.95) -> Answers:
         """Return the answer of every query, with its interval and its standard error.
 
         Args:
-            workload: the queries, over the strategy's domain.
-            confidence: the confidence level of each interval by itself.
+            workload: the queries, over the strategy's domain. confidence: the pointwise confidence level of the
+            intervals.
 
         Raises:
             RequestError: if a query is not determined by what was measured.
@@ -196,7 +194,7 @@ class Reconstruction:
         plain = self._plain(workload)
         half = deviations * self._widths(workload, level)
         if self.total is not None:
-            half = half + _ROUNDING * np.maximum(np.abs(plain), 1.0)  # what the total says by itself has no noise
+            half = half + _ROUNDING * np.maximum(np.abs(plain), 1.0)  # what the total alone fixes has no noise
         low, high = plain - half, plain + half
         values = plain if self._free else self._constrained(workload)
         low, high = self._possible(workload, low, high)
@@ -224,8 +222,8 @@ class Reconstruction:
         wide = half_widths(level, self.strategy.measure)
         if self.strategy.measure == "gaussian":
             return wide
-        found = shares_of(workload, self.strategy, self._terms)
-        return self._half_step(level) + (wide if found is None else sum_widths(level, *found))
+        shares = shares_of(workload, self.strategy, self._terms)
+        return self._half_step(level) + (wide if shares is None else sum_widths(level, *shares))
 
     def _half_step(self, level: float) -> float:
         """Return half a step of the grid of Laplace noise in the deviations of its narrowest; 0 for other noise."""
@@ -286,24 +284,25 @@ class Reconstruction:
 
     def _plain(self, workload: Workload) -> Floats:
         if isinstance(workload, MarginalWorkload) and isinstance(self.covariance, SubspaceCovariance):
-            found = [(axes, marginal_from(self.residuals, workload.sizes, axes)) for axes in workload.subsets]
-            return np.concatenate([workload._asked_of(table, axes) for axes, table in found])
+            tables = [(axes, marginal_from(self.residuals, workload.sizes, axes)) for axes in workload.subsets]
+            return np.concatenate([workload._asked_of(table, axes) for axes, table in tables])
         return workload.answers(self._cells_of_total)
 
     def _constrained(self, workload: Workload) -> Floats:
         """Return the estimates with all that is known.
 
-        Without a known total, what is not negative is cut at 0 by itself: so it is never further from the truth. The
-        nearest table of counts would spread what is cut off over all cells, and move every long range by it.
+        Without a known total, each answer is cut at 0 separately where it cannot be negative: so it is never further
+        from the truth. The nearest table of counts would spread what is cut off over all cells, and move every long
+        range by it.
         """
         if self.nonnegative and self.total is None and _counts(workload):
             cut = np.maximum(self._plain(workload), 0.0)
             return np.rint(cut) if self.whole else cut
         if self.strategy.cells > 2**25 or (isinstance(self.covariance, SubspaceCovariance) and not self._complete):
-            found = self._plain(workload)  # no table of the whole domain: each answer by itself
+            estimates = self._plain(workload)  # no table of the whole domain: each answer separately
             if self.nonnegative:
-                found = np.maximum(found, 0.0)
-            return np.rint(found) if self.whole else found
+                estimates = np.maximum(estimates, 0.0)
+            return np.rint(estimates) if self.whole else estimates
         return workload.answers(self.constrained_cells)
 
     @property
@@ -380,9 +379,9 @@ def _slice(span: Span) -> slice:
 def _marked(shape: tuple[int, ...], spans: Mapping[int, Span]) -> Floats:
     """Return 1 for every cell that lies in some spans, and 0 for the others."""
     check_held(math.prod(shape))
-    found = np.zeros(shape)
-    found[tuple(_slice(spans[axis]) if axis in spans else slice(None) for axis in range(len(shape)))] = 1.0
-    return found.ravel()
+    marks = np.zeros(shape)
+    marks[tuple(_slice(spans[axis]) if axis in spans else slice(None) for axis in range(len(shape)))] = 1.0
+    return marks.ravel()
 
 
 def total_of(shape: tuple[int, ...]) -> ProductWorkload:
@@ -428,9 +427,9 @@ def _whole(values: Floats) -> Floats:
     down = np.floor(values)
     ups = round(float(values.sum() - down.sum()))
     order = np.argsort(-(values - down).ravel(), kind="stable")[:ups]
-    found = down.ravel().copy()
-    found[order] += 1
-    return found.reshape(values.shape)
+    rounded = down.ravel().copy()
+    rounded[order] += 1
+    return rounded.reshape(values.shape)
 
 
 def reconstruct(

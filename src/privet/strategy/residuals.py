@@ -50,14 +50,14 @@ Objective = Literal["total", "largest"]
 
 def closure(subsets: Iterable[Axes]) -> list[Axes]:
     """Return every subset of the given ones, smaller ones first."""
-    found: set[Axes] = set()
+    closed: set[Axes] = set()
     for axes in subsets:
         if len(axes) > _MOST_WAYS:
             raise RequestError(
                 f"a marginal of {len(axes)} attributes has {2 ** len(axes):,} parts; use at most {_MOST_WAYS}"
             )
-        found.update(subsets_of(axes))
-    return sorted(found, key=lambda axes: (len(axes), axes))
+        closed.update(subsets_of(axes))
+    return sorted(closed, key=lambda axes: (len(axes), axes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,11 +109,11 @@ class _Marginals(Strategy):
         """Return one marginal of sparse counts, in integers that cannot overflow."""
         kind: Any = np.int64 if sum(map(abs, given.counts)) < 2**62 else object
         sizes = self._marginal_sizes(axes)
-        found: Any = np.zeros(math.prod(sizes), dtype=kind)
+        sums: Any = np.zeros(math.prod(sizes), dtype=kind)
         if len(given.counts):
             strides = np.cumprod((1, *reversed(sizes)))[:-1][::-1]
-            np.add.at(found, given.places[:, list(axes)] @ strides, np.array(given.counts, dtype=kind))
-        return found.reshape(sizes)
+            np.add.at(sums, given.places[:, list(axes)] @ strides, np.array(given.counts, dtype=kind))
+        return sums.reshape(sizes)
 
     def residuals(self, noisy: Floats, variances: Floats) -> dict[Axes, Floats]:
         """Return the least squares estimate of each centred marginal that is measured, by its attributes."""
@@ -168,7 +168,7 @@ class MarginalStrategy(_Marginals):
         return [weight for axes, weight in pairs for _ in range(math.prod(self._marginal_sizes(axes)))]
 
     def apply(self, counts: Iterable[int]) -> list[int]:
-        return [int(one) for table in self._tables(counts) for one in table.ravel().tolist()]
+        return [int(cell) for table in self._tables(counts) for cell in table.ravel().tolist()]
 
     def column_norm(self) -> Fraction:
         return Fraction(sum(self.weights))
@@ -190,31 +190,31 @@ class MarginalStrategy(_Marginals):
         return self._of_levels(2 * (norm / weights) ** 2 if self.measure == "pure" else norm / weights)
 
     def _of_levels(self, noises: Floats) -> SubspaceCovariance:
-        found = self._by_levels(dict(zip(self.subsets, noises.tolist(), strict=True)))
-        return SubspaceCovariance(self.sizes, {axes: 1 / value for axes, value in found.items()})
+        levels = self._by_levels(dict(zip(self.subsets, noises.tolist(), strict=True)))
+        return SubspaceCovariance(self.sizes, {axes: 1 / value for axes, value in levels.items()})
 
     def _by_levels(self, noises: Mapping[Axes, float]) -> dict[Axes, float]:
-        found: dict[Axes, float] = {}
+        levels: dict[Axes, float] = {}
         for axes, noise in noises.items():
             others = self.cells / math.prod(self._marginal_sizes(axes))
             for inner in subsets_of(axes):
-                found[inner] = found.get(inner, 0.0) + others / noise
-        return found
+                levels[inner] = levels.get(inner, 0.0) + others / noise
+        return levels
 
     def _eigenvalues(self, variances: Floats) -> dict[Axes, float]:
         return self._by_levels(dict(zip(self.subsets, self._noises(variances), strict=True)))
 
     def _noises(self, variances: Floats) -> list[float]:
         """Return the one variance of each marginal's cells."""
-        found, place = [], 0
+        noises, place = [], 0
         for axes in self.subsets:
             many = math.prod(self._marginal_sizes(axes))
             part = variances[place : place + many]
             if len(part) != many or np.ptp(part) > 1e-9 * part.max():
                 raise RequestError("variances are the same for all cells of a marginal")
-            found.append(float(part[0]))
+            noises.append(float(part[0]))
             place += many
-        return found
+        return noises
 
     def _residuals(self, noisy: Floats, variances: Floats) -> dict[Axes, Floats]:
         """Return the least squares estimate of each centred marginal that is measured in some other."""
@@ -232,7 +232,7 @@ class MarginalStrategy(_Marginals):
                 weight = 1 / (noise * many)
                 weighted[inner] = weighted.get(inner, 0.0) + weight * centred(marginal_of(table, kept))
                 precision[inner] = precision.get(inner, 0.0) + weight
-        return {axes: np.asarray(found / precision[axes]) for axes, found in weighted.items()}
+        return {axes: np.asarray(total / precision[axes]) for axes, total in weighted.items()}
 
     def _solve(self, noisy: Floats, variances: Floats) -> Floats:
         return spread_out(self.sizes, self._residuals(noisy, variances))
@@ -311,7 +311,7 @@ class ResidualStrategy(_Marginals):
         # rows of a basis have signs: their sums fit 64 bits, but differences of these, along many attributes, may not
         tables = (table.astype(object) if self.bases else table for table in self._measured_tables(counts))
         pairs = zip(self.subsets, tables, strict=True)
-        return [int(one) for axes, table in pairs for one in self._differences_of(axes, table).ravel().tolist()]
+        return [int(entry) for axes, table in pairs for entry in self._differences_of(axes, table).ravel().tolist()]
 
     def _basis(self, axis: int) -> CentredBasis | None:
         """Return the basis of an attribute; None for its single values."""
@@ -326,8 +326,8 @@ class ResidualStrategy(_Marginals):
             basis = self._basis(axis)
             if basis is not None:
                 moved = np.moveaxis(table, place, 0)
-                found = exact_columns(basis.matrix, moved.reshape(len(moved), -1))
-                table = np.moveaxis(found.reshape(basis.rows, *moved.shape[1:]), 0, place)
+                columns = exact_columns(basis.matrix, moved.reshape(len(moved), -1))
+                table = np.moveaxis(columns.reshape(basis.rows, *moved.shape[1:]), 0, place)
         return table
 
     def _differences_of(self, axes: Axes, table: Any) -> Any:
@@ -372,9 +372,9 @@ class ResidualStrategy(_Marginals):
         whole = 1
         for place, axis in enumerate(used):
             products = [self._product(axis, alike) for alike in (True, False)]
-            common = math.lcm(*(one.denominator for one in products))
+            common = math.lcm(*(product.denominator for product in products))
             without, within = np.take(sums, 0, axis=place), np.take(sums, 1, axis=place)
-            sums = np.stack([common * without + int(common * one) * within for one in products], axis=place)
+            sums = np.stack([common * without + int(common * product) * within for product in products], axis=place)
             whole *= common
         return max(norm, 2 * norm - Fraction(int(sums.min()), whole))
 
@@ -383,8 +383,12 @@ class ResidualStrategy(_Marginals):
 
     def unit_variances(self) -> Floats:
         """Return the variance of z for each subset at unit cost, instead of one for each row."""
-        found = float(self.column_norm()) / np.array(self.weights, dtype=np.float64)
-        return found * np.array([self._unit(axes) for axes in self.subsets], dtype=np.float64) if self.bases else found
+        variances = float(self.column_norm()) / np.array(self.weights, dtype=np.float64)
+        return (
+            variances * np.array([self._unit(axes) for axes in self.subsets], dtype=np.float64)
+            if self.bases
+            else variances
+        )
 
     def _read_variances(self, variances: object) -> Floats:
         return read_numbers(variances, "variances", len(self.subsets), "subsets", positive=True)
@@ -401,7 +405,7 @@ class ResidualStrategy(_Marginals):
     def _residuals(self, noisy: Floats, variances: Floats) -> dict[Axes, Floats]:
         """Return each centred marginal from its differences; each is measured once, so variances do not enter."""
         values, place = noisy, 0
-        found = {}
+        parts = {}
         for axes in self.subsets:
             sizes = tuple(size - 1 for size in self._marginal_sizes(axes))
             table = values[place : place + math.prod(sizes)].reshape(sizes)
@@ -411,11 +415,11 @@ class ResidualStrategy(_Marginals):
                 if basis is not None:
                     table = np.moveaxis(np.tensordot(table, basis.inverse, axes=(axis, 1)), -1, axis)
                     continue
-                zeros = np.zeros([1 if one == axis else size for one, size in enumerate(table.shape)])
+                zeros = np.zeros([1 if other == axis else size for other, size in enumerate(table.shape)])
                 table = np.concatenate([zeros, table], axis=axis)
                 table = table - table.mean(axis=axis, keepdims=True)
-            found[axes] = table
-        return found
+            parts[axes] = table
+        return parts
 
     def _solve(self, noisy: Floats, variances: Floats) -> Floats:
         check_held(self.cells)
@@ -454,24 +458,24 @@ def centred(table: Floats) -> Floats:
 def spread_out(sizes: tuple[int, ...], residuals: Mapping[Axes, Floats]) -> Floats:
     """Return the table over the whole domain that has these centred marginals, and no others."""
     check_held(math.prod(sizes))
-    found = np.zeros(sizes)
+    spread = np.zeros(sizes)
     for axes, table in residuals.items():
         places = [slice(None) if axis in axes else None for axis in range(len(sizes))]
         others = math.prod(size for axis, size in enumerate(sizes) if axis not in axes)
-        found += table[tuple(places)] / others
-    return found
+        spread += table[tuple(places)] / others
+    return spread
 
 
 def marginal_from(residuals: Mapping[Axes, Floats], sizes: tuple[int, ...], axes: Axes) -> Floats:
     """Return a marginal from the centred marginals of all subsets of its attributes."""
-    found = np.zeros(tuple(sizes[axis] for axis in axes))
+    table = np.zeros(tuple(sizes[axis] for axis in axes))
     for inner in subsets_of(axes):
         if any(sizes[axis] == 1 for axis in inner):
             continue  # nothing varies along an attribute of one value
         places = [slice(None) if axis in inner else None for axis in axes]
         others = math.prod(sizes[axis] for axis in axes if axis not in inner)
-        found += residuals[inner][tuple(places)] / others
-    return found
+        table += residuals[inner][tuple(places)] / others
+    return table
 
 
 # The best precision of each residual.
@@ -524,12 +528,12 @@ def plan_residuals(workload: MarginalWorkload, *, objective: Objective = "total"
 def _bases_for(workload: MarginalWorkload) -> tuple[CentredBasis | None, ...]:
     """Return the best basis for each attribute along which more is asked than its single values."""
     used = {axis for axes in workload.subsets for axis in axes if workload.sizes[axis] > 1}
-    found: list[CentredBasis | None] = []
+    bases: list[CentredBasis | None] = []
     for axis in range(len(workload.sizes)):
         factor = workload._factor(axis)
         listed_only = isinstance(factor, RangeWorkload) and factor.name == "identity"
-        found.append(None if factor is None or axis not in used or listed_only else centred_basis(factor))
-    return tuple(found) if any(found) else ()
+        bases.append(None if factor is None or axis not in used or listed_only else centred_basis(factor))
+    return tuple(bases) if any(bases) else ()
 
 
 def _shares_along(workload: MarginalWorkload, axis: int, basis: CentredBasis) -> tuple[float, float]:
@@ -591,15 +595,15 @@ class _Problem:
             share = np.exp(logs - logs.max())
             share /= share.sum()
             importance = share * scale
-            found = scale * (self.shares @ self.best(importance))
-            value = float(share @ found)
-            return -math.log(value), -share * (found - value) / value
+            gains = scale * (self.shares @ self.best(importance))
+            value = float(share @ gains)
+            return -math.log(value), -share * (gains - value) / value
 
         start = np.zeros(len(scale))
-        found = numerical.minimize(
+        solution = numerical.minimize(
             loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 500, "ftol": 1e-13, "gtol": 1e-9}
         )
-        share = np.exp(found.x - found.x.max())
+        share = np.exp(solution.x - solution.x.max())
         return np.asarray(share / share.sum() * scale)
 
 
@@ -607,7 +611,7 @@ def _traces_of(factor: Workload) -> tuple[float, float]:
     """Return the traces of W'W J and of W'W P: 1 and n - 1 for single values."""
     size = factor.cells
     flat = np.full((size, size), 1 / size)
-    on_flat, on_varied = (factor.total_variance(DenseCovariance((size,), one)) for one in (flat, np.eye(size) - flat))
+    on_flat, on_varied = (factor.total_variance(DenseCovariance((size,), part)) for part in (flat, np.eye(size) - flat))
     return on_flat, on_varied
 
 
@@ -646,8 +650,8 @@ def plan_marginals(workload: MarginalWorkload, *, measure: Noise) -> MarginalStr
         norm = share.sum()
         precision = share ** (3 - power)
         values = np.zeros(len(parts))
-        for one, places in enumerate(inside):
-            values[places] += precision[one] / cells[one]
+        for index, places in enumerate(inside):
+            values[places] += precision[index] / cells[index]
         values = np.maximum(values, 1e-300)
         terms = np.where(traces > 0, traces / values, 0.0)
         spent = float(terms.sum())
@@ -656,8 +660,8 @@ def plan_marginals(workload: MarginalWorkload, *, measure: Noise) -> MarginalStr
         return math.log(spent) + factor * math.log(norm), factor * (share / norm - slope * precision / spent)
 
     start = np.zeros(len(parts))
-    found = numerical.minimize(loss, start, jac=True, method="L-BFGS-B", bounds=numerical.Bounds(-30, 30))
-    raw = np.exp(found.x - found.x.max())
+    solution = numerical.minimize(loss, start, jac=True, method="L-BFGS-B", bounds=numerical.Bounds(-30, 30))
+    raw = np.exp(solution.x - solution.x.max())
     weights = np.rint(raw * PRECISION).astype(np.int64)
     kept = [number for number in range(len(parts)) if weights[number] >= PRECISION // 10_000]
     covered = set(closure(parts[number] for number in kept))

@@ -47,7 +47,7 @@ def products_of(workload: Workload) -> Parts:
         return list(zip(workload.products, workload.weights, strict=True))
     if isinstance(workload, UnionWorkload):
         pairs = [(products_of(part), weight) for part, weight in workload.weighted()]
-        return [(one, inner * weight) for part, weight in pairs for one, inner in part]
+        return [(product, inner * weight) for part, weight in pairs for product, inner in part]
     raise RequestError("a workload over several attributes is a product, marginals, or a union of such")
 
 
@@ -60,13 +60,13 @@ def best_product(shape: tuple[int, ...], parts: Parts, noise: Noise, choose: Cho
     Cites: [MMHM18, Kronecker strategies].
     """
     factors = [identity_strategy(size, measure=noise) for size in shape]
-    totals = [[_total(one, axis, factors[axis]) for axis in range(len(shape))] for one, _ in parts]
+    totals = [[_total(product, axis, factors[axis]) for axis in range(len(shape))] for product, _ in parts]
     for _ in range(1 if len(parts) == 1 else _ROUNDS):
         for axis in range(len(shape)):
-            merged = _merged([one.factors[axis] for one, _ in parts], _weights_along(axis, parts, totals))
+            merged = _merged([product.factors[axis] for product, _ in parts], _weights_along(axis, parts, totals))
             factors[axis] = choose(merged)
-            for row, (one, _) in zip(totals, parts, strict=True):
-                row[axis] = _total(one, axis, factors[axis])
+            for row, (product, _) in zip(totals, parts, strict=True):
+                row[axis] = _total(product, axis, factors[axis])
     if _scales(factors) > _MOST_SCALES:
         factors = [evened(factor) for factor in factors]
     return ProductStrategy(tuple(factors))
@@ -81,18 +81,18 @@ def best_union(shape: tuple[int, ...], parts: Parts, noise: Noise, choose: Choos
 
     Cites: [MMHM18, unions of products].
     """
-    classes = [_two_classes([one.factors[axis] for one, _ in parts]) for axis in range(len(shape))]
+    classes = [_two_classes([product.factors[axis] for product, _ in parts]) for axis in range(len(shape))]
     patterns = list(zip(*classes, strict=True))
     groups = sorted(set(patterns))
     if not 1 < len(groups) <= _MOST_GROUPS or len(groups) * math.prod(shape) > MOST_CELLS:
         return None
     plain = [identity_strategy(size, measure=noise) for size in shape]
-    totals = [[_total(one, axis, plain[axis]) for axis in range(len(shape))] for one, _ in parts]
+    totals = [[_total(product, axis, plain[axis]) for axis in range(len(shape))] for product, _ in parts]
     chosen: dict[tuple[int, int], MatrixStrategy] = {}
     for axis in range(len(shape)):
         weights = _weights_along(axis, parts, totals)
         for kind in set(classes[axis]):
-            some = [place for place, one in enumerate(classes[axis]) if one == kind]
+            some = [place for place, label in enumerate(classes[axis]) if label == kind]
             merged = _merged([parts[place][0].factors[axis] for place in some], [weights[place] for place in some])
             chosen[axis, kind] = choose(merged)
     if max(_scales([chosen[place] for place in enumerate(group)]) for group in groups) > _MOST_SCALES:
@@ -126,7 +126,7 @@ def _best_shares(bases: tuple[SharedBasis, ...], norms: list[float], parts: Part
     for workload, weight in parts:
         pull += weight * spread(directions_of(bases, workload))
     wanted = pull > 1e-12 * pull.max()
-    kept, values = pull[wanted], np.array([one[wanted] for one in eigenvalues])
+    kept, values = pull[wanted], np.array([eigenvalue[wanted] for eigenvalue in eigenvalues])
 
     def loss(logs: Floats) -> tuple[float, Floats]:
         shares = np.exp(logs - logs.max())
@@ -136,8 +136,8 @@ def _best_shares(bases: tuple[SharedBasis, ...], norms: list[float], parts: Part
         return math.log(spent) + power * math.log(shares.sum()), power * shares / shares.sum() - slopes
 
     bounds = numerical.Bounds(-20, 20)
-    found = numerical.minimize(loss, np.zeros(len(norms)), jac=True, method="L-BFGS-B", bounds=bounds)
-    return [float(one) for one in np.exp(found.x - found.x.max())]
+    solution = numerical.minimize(loss, np.zeros(len(norms)), jac=True, method="L-BFGS-B", bounds=bounds)
+    return [float(share) for share in np.exp(solution.x - solution.x.max())]
 
 
 def _two_classes(factors: list[Workload]) -> list[int]:
@@ -174,13 +174,13 @@ def _key(factor: Workload) -> object:
 
 def _merged(factors: list[Workload], weights: list[float]) -> Workload:
     """Return the factors as one workload, equal ones once."""
-    found: dict[object, tuple[Workload, float]] = {}
+    merged: dict[object, tuple[Workload, float]] = {}
     for factor, weight in zip(factors, weights, strict=True):
         key = _key(factor)
-        found[key] = factor, found.get(key, (factor, 0.0))[1] + weight
-    if len(found) == 1:
-        return next(iter(found.values()))[0]
-    largest = max(weight for _, weight in found.values())
+        merged[key] = factor, merged.get(key, (factor, 0.0))[1] + weight
+    if len(merged) == 1:
+        return next(iter(merged.values()))[0]
+    largest = max(weight for _, weight in merged.values())
     return UnionWorkload(
-        tuple(factor for factor, _ in found.values()), tuple(weight / largest for _, weight in found.values())
+        tuple(factor for factor, _ in merged.values()), tuple(weight / largest for _, weight in merged.values())
     )

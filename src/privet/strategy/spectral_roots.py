@@ -84,8 +84,8 @@ class SpectralStrategy(MatrixStrategy):
 
     def _solve(self, noisy: Floats, variances: Floats) -> Floats:
         whole = np.concatenate([noisy[::-1], noisy]) if self.mirrored else noisy
-        found = fft.idst(fft.dst(whole, type=1) / self._eigenvalues, type=1)
-        return np.asarray(found[-self.cells :] / np.array(self.scales))
+        estimates = fft.idst(fft.dst(whole, type=1) / self._eigenvalues, type=1)
+        return np.asarray(estimates[-self.cells :] / np.array(self.scales))
 
     def _covariance(self, variances: Floats) -> DenseCovariance:
         """Return the inverse of A'A from its eigenvalues, where all rows have the same variance."""
@@ -94,10 +94,10 @@ class SpectralStrategy(MatrixStrategy):
         check_dense(self.cells)
         inverse = np.concatenate([[0.0], 1 / self._eigenvalues**2, [0.0]])
         kernel = _transform(inverse) / (2 * (self._waves + 1)) * variances[0]
-        found = _entries(kernel, self.cells, self.mirrored)
-        found /= np.array(self.scales, dtype=np.float64)[:, None]
-        found /= np.array(self.scales, dtype=np.float64)
-        return DenseCovariance(self.shape, found)
+        covariance = _entries(kernel, self.cells, self.mirrored)
+        covariance /= np.array(self.scales, dtype=np.float64)[:, None]
+        covariance /= np.array(self.scales, dtype=np.float64)
+        return DenseCovariance(self.shape, covariance)
 
     def describing(self) -> bytes:
         """Return what the matrix is made of."""
@@ -106,8 +106,8 @@ class SpectralStrategy(MatrixStrategy):
 
 def _transform(values: Floats) -> Floats:
     """Return x_0 + (-1)^k x_M + 2 sum x_m cos(pi m k / M), for k from 0 to M."""
-    found: Floats = fft.dct(values, type=1)
-    return found
+    transform: Floats = fft.dct(values, type=1)
+    return transform
 
 
 def _entries(kernel: Kind, cells: int, mirrored: bool) -> Kind:
@@ -117,10 +117,10 @@ def _entries(kernel: Kind, cells: int, mirrored: bool) -> Kind:
     """
     if not mirrored:
         return _differences(kernel, 0, cells) - _rising(kernel, 2, cells)
-    found = _differences(kernel, 0, cells) + _rising(kernel, 1, cells)
-    found -= _rising(kernel, 2 * cells + 2, cells)
-    found -= _differences(kernel, 2 * cells + 1, cells)
-    return found
+    entries = _differences(kernel, 0, cells) + _rising(kernel, 1, cells)
+    entries -= _rising(kernel, 2 * cells + 2, cells)
+    entries -= _differences(kernel, 2 * cells + 1, cells)
+    return entries
 
 
 def _differences(kernel: Kind, shift: int, cells: int) -> Kind:

@@ -70,7 +70,7 @@ def check_single(workload: Workload) -> None:
 
 
 class Strategy(ABC):
-    """Integer measurements of a domain's cells, each with an integer weight that says how precise it is.
+    """Integer measurements of a domain's cells, each with an integer weight that states how precise it is.
 
     Row r is measured with Laplace noise of scale s / weights[r] (pure), or with Gaussian noise of variance
     s / weights[r], for one common s that the price decides. With power = 1 (pure) or 2 (gaussian), `column_norm` is
@@ -141,7 +141,7 @@ class Strategy(ABC):
 
     @abstractmethod
     def describing(self) -> bytes:
-        """Return bytes that say all of the strategy: equal exactly where matrix, weights and noise are."""
+        """Return bytes that describe all of the strategy: equal exactly where matrix, weights and noise are."""
 
     @cached_property
     def digest(self) -> str:
@@ -292,17 +292,17 @@ class MatrixStrategy(Strategy):
             spread, rest, inner = self._diagonal_parts(noise)
             right = rest * spread
             dense = plain_array(right)
-            found = -(dense.T @ inner(dense))
-            found[np.diag_indices(self.cells)] += spread
-            return found, None
+            inverse = -(dense.T @ inner(dense))
+            inverse[np.diag_indices(self.cells)] += spread
+            return inverse, None
         if self.form == "orthogonal":
             scaled = self.matrix.multiply((noise / self._squares**2)[:, None]).tocsr()
             return (self.matrix.T @ scaled).toarray(), None
         if self.form in ("upper", "lower") and np.ptp(noise) == 0:
             turned = self.form == "lower"  # reversing rows and columns makes a lower triangle an upper one
-            found, info = linalg.lapack.dpotri(self._floats[::-1, ::-1] if turned else self._floats, lower=0)
+            inverse, info = linalg.lapack.dpotri(self._floats[::-1, ::-1] if turned else self._floats, lower=0)
             if not info:
-                full = _mirrored(found) * noise[0]
+                full = _mirrored(inverse) * noise[0]
                 return full[::-1, ::-1] if turned else full, None
         gram = self.matrix.T @ (self.matrix * (1 / noise)[:, None])
         return invert(gram.toarray() if is_sparse(gram) else np.asarray(gram, dtype=np.float64))
@@ -358,8 +358,8 @@ class MatrixStrategy(Strategy):
         return b"".join(part.tobytes() for part in parts) + repr(self.weights).encode()
 
 
-def _ends(found: Any) -> Any:
-    return np.asarray(plain_array(found)).ravel()
+def _ends(ends: Any) -> Any:
+    return np.asarray(plain_array(ends)).ravel()
 
 
 def _largest_difference(matrix: Any, weights: Any, power: int) -> int:
@@ -393,10 +393,10 @@ def _largest_pair(parts: Parts) -> int:
     """
     products: Any = 0
     for weight, factors in parts:
-        found = np.array([[weight]], dtype=object)
+        gram = np.array([[weight]], dtype=object)
         for factor in factors:
-            found = np.kron(found, _exact_gram(factor))
-        products = products + found
+            gram = np.kron(gram, _exact_gram(factor))
+        products = products + gram
     norms = np.diagonal(products)
     return int(max(norms.max(), (norms[:, None] + norms - 2 * products).max()))
 
@@ -410,9 +410,9 @@ def _exact_gram(factor: MatrixStrategy) -> Any:
 def _mirrored(half: Floats) -> Floats:
     """Return a symmetric matrix from its upper triangle."""
     kept = np.triu(half)
-    found = kept + kept.T
-    found[np.diag_indices(len(found))] /= 2
-    return found
+    full = kept + kept.T
+    full[np.diag_indices(len(full))] /= 2
+    return full
 
 
 def dense_covariance(shape: tuple[int, ...], rows: Floats, variances: Floats) -> DenseCovariance:
@@ -430,8 +430,8 @@ def invert(gram: Floats) -> tuple[Floats, Floats | None]:
     normal = gram / scale[:, None] / scale
     factor, info = linalg.lapack.dpotrf(normal, lower=0)
     if not info and (np.diagonal(factor) ** 2).min() > _RANK:
-        found, info = linalg.lapack.dpotri(factor, lower=0)
-        return _mirrored(found) / scale[:, None] / scale, None
+        triangle, info = linalg.lapack.dpotri(factor, lower=0)
+        return _mirrored(triangle) / scale[:, None] / scale, None
     values, vectors = np.linalg.eigh(gram)
     kept = values > _RANK * values[-1]
     inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
@@ -484,10 +484,10 @@ class ProductStrategy(Strategy):
 
     def row_weights(self) -> list[int]:
         check_held(self.rows, "the list of measurements")
-        found = [1]
+        weights = [1]
         for factor in self.factors:
-            found = [one * other for one in found for other in factor.weights]
-        return found
+            weights = [weight * other for weight in weights for other in factor.weights]
+        return weights
 
     def apply(self, counts: Iterable[int]) -> list[int]:
         check_held(self.rows, "the list of measurements")
@@ -517,23 +517,23 @@ class ProductStrategy(Strategy):
         """Return the strategy with its whole matrix, for small domains; refuse entries that leave 64 bits."""
         if math.prod(int(abs(factor.matrix).max()) for factor in self.factors) >= _ROOM:
             raise RequestError(TOO_LARGE)
-        found: Any = sparse.csr_array(np.ones((1, 1), dtype=np.int64))
+        matrix: Any = sparse.csr_array(np.ones((1, 1), dtype=np.int64))
         for factor in self.factors:
-            found = sparse.csr_array(sparse.kron(found, sparse.csr_array(factor.matrix)))
-        return MatrixStrategy(self.name, self.measure, found.toarray(), self.row_weights())
+            matrix = sparse.csr_array(sparse.kron(matrix, sparse.csr_array(factor.matrix)))
+        return MatrixStrategy(self.name, self.measure, matrix.toarray(), self.row_weights())
 
     def unit_variances(self) -> Floats:
         check_held(self.rows, "the list of measurements")
-        found = kronecker(factor.unit_variances()[None] for factor in self.factors)[0]
-        return np.asarray(found / 2 ** (len(self.factors) - 1 if self.measure == "pure" else 0))
+        variances = kronecker(factor.unit_variances()[None] for factor in self.factors)[0]
+        return np.asarray(variances / 2 ** (len(self.factors) - 1 if self.measure == "pure" else 0))
 
     def unit_covariance(self) -> CellCovariance:
         return self._covariance_of_factors(2.0 if self.measure == "pure" else 1.0)
 
     def _covariance_of_factors(self, variance: float) -> ProductCovariance:
         """Return the covariance where a row of precision 1 has this variance: 2 for Laplace noise of scale 1."""
-        found = [self._factor_covariance(factor) for factor in self.factors]
-        return ProductCovariance(tuple(found)).scaled(variance)
+        covariances = [self._factor_covariance(factor) for factor in self.factors]
+        return ProductCovariance(tuple(covariances)).scaled(variance)
 
     def _factor_covariance(self, factor: MatrixStrategy) -> DenseCovariance:
         halved = factor.unit_variances() / (2 if self.measure == "pure" else 1)
@@ -569,5 +569,5 @@ def _exact_along(factor: MatrixStrategy, values: list[int], before: int, after: 
     bound = max((abs(value) for value in values), default=0)
     table: Any = np.array(values, dtype=object if bound >= _ROOM else np.int64).reshape(before, factor.cells, after)
     lines = np.moveaxis(table, 1, 0).reshape(factor.cells, before * after)
-    found = exact_columns(factor.matrix, lines).reshape(factor.rows, before, after)
-    return [int(one) for one in np.moveaxis(found, 0, 1).ravel().tolist()]
+    applied = exact_columns(factor.matrix, lines).reshape(factor.rows, before, after)
+    return [int(entry) for entry in np.moveaxis(applied, 0, 1).ravel().tolist()]

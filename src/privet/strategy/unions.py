@@ -90,7 +90,7 @@ class UnionStrategy(Strategy):
     def apply(self, counts: Iterable[int]) -> list[int]:
         check_held(self.rows, "the list of measurements")
         integers = read_integers(counts, "counts", self.cells)
-        return [one for part in self.parts for one in part.apply(integers)]
+        return [entry for part in self.parts for entry in part.apply(integers)]
 
     def column_norm(self) -> Fraction:
         return Fraction(self._column_norm)
@@ -114,12 +114,12 @@ class UnionStrategy(Strategy):
                 return sum(weight * int(part.column_norm()) for part, weight in pairs)
             largest = _not_exceeded(
                 [
-                    tuple(one * other for one, other in zip(first, second, strict=True))
+                    tuple(left * other for left, other in zip(first, second, strict=True))
                     for first in largest
                     for second in columns
                 ]
             )
-        return max(sum(one) for one in largest)
+        return max(sum(column) for column in largest)
 
     def pair_norm(self) -> Fraction:
         """Return the norm of pairs from the whole matrix if it is small, else a bound as in `MatrixStrategy`."""
@@ -140,13 +140,13 @@ class UnionStrategy(Strategy):
     @cached_property
     def _bases(self) -> tuple[SharedBasis, ...] | None:
         """The basis for each attribute in which what all parts measure is diagonal, if each has one."""
-        found = []
+        bases = []
         for axis in range(len(self.shape)):
             basis = shared_basis([_gram(part.factors[axis]) for part in self.parts])
             if basis is None:
                 return None
-            found.append(basis)
-        return tuple(found)
+            bases.append(basis)
+        return tuple(bases)
 
     def _precisions(self) -> list[float]:
         """Return what the Gram matrix of each part is multiplied with at epsilon 1, or at mu 1."""
@@ -187,7 +187,7 @@ class UnionStrategy(Strategy):
         return np.concatenate([part._floats() for part in self.parts])
 
     def _solve(self, noisy: Floats, variances: Floats) -> Floats:
-        """Return the cells: what each part says of them, added up, and divided along the shared directions."""
+        """Return the cells: the contribution of each part, added up, and divided along the shared directions."""
         right = np.zeros(self.shape)
         first = 0
         for part, precision in zip(self.parts, self._precisions(), strict=True):
@@ -206,11 +206,11 @@ class UnionStrategy(Strategy):
 
 def _not_exceeded(columns: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
     """Return those of some columns that no other exceeds in every part, or at least all of these."""
-    found = sorted(set(columns), reverse=True)
-    if len(found[0]) > 2:
-        return found
+    ordered = sorted(set(columns), reverse=True)
+    if len(ordered[0]) > 2:
+        return ordered
     kept, most = [], -1
-    for column in found:  # from the largest first number on
+    for column in ordered:  # from the largest first number on
         if column[-1] > most:
             kept.append(column)
             most = column[-1]

@@ -61,19 +61,19 @@ def p_identity(
     n = workload.cells
     steps = whole(iterations, "iterations", least=1, most=MOST_ITERATIONS)
     starts = whole(restarts, "restarts", least=1, most=MOST_ITERATIONS)
-    told = read_progress(progress)
+    report = read_progress(progress)
     many = min(max(n // 16, 1), 128) if rows is None else whole(rows, "rows", least=1, most=n)
     best: tuple[float, Floats] | None = None
     for restart in range(starts):
-        found = optimise_sums(
+        result = optimise_sums(
             workload,
             first_sums(n, many, restart),
             iterations=steps,
-            progress=lambda line, place=restart: told(f"start {place + 1} of {starts}, {line}"),  # type: ignore[misc]
+            progress=lambda line, place=restart: report(f"start {place + 1} of {starts}, {line}"),  # type: ignore[misc]
         )
-        if best is None or found[0] < best[0]:
-            best = found
-        told(f"start {restart + 1} of {starts}: RMSE {math.sqrt(2 * best[0] / workload.mass):.6g}")
+        if best is None or result[0] < best[0]:
+            best = result
+        report(f"start {restart + 1} of {starts}: RMSE {math.sqrt(2 * best[0] / workload.mass):.6g}")
     if best is None:
         raise RequestError("at least one start is needed")
     return from_sums(best[1], f"p-identity, p = {many}")
@@ -105,7 +105,7 @@ def optimise_sums(
             progress(f"step {call:,}: RMSE {math.sqrt(2 * value / workload.mass):.6g}")
         return value, slope.ravel()
 
-    found = numerical.minimize(
+    solution = numerical.minimize(
         loss,
         start.ravel(),
         jac=True,
@@ -113,7 +113,7 @@ def optimise_sums(
         bounds=numerical.Bounds(0.0, _LARGEST_ENTRY),
         options={"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": 10},
     )
-    return float(found.fun), np.asarray(found.x).reshape(rows, n)
+    return float(solution.fun), np.asarray(solution.x).reshape(rows, n)
 
 
 def gram_diagonal(workload: Workload) -> Floats:

@@ -60,13 +60,13 @@ def _rows_of(workload: Workload) -> list[Integers] | None:
         parts = [*workload.products]
     elif isinstance(workload, UnionWorkload):
         parts = [part for part, weight in workload.weighted() if weight]
-    found: list[Integers] = []
+    every: list[Integers] = []
     for part in parts:
         rows_of = _rows_of(part)
         if rows_of is None:
             return None
-        found += rows_of
-    return found
+        every += rows_of
+    return every
 
 
 def _between_ends(workload: RangeWorkload) -> Integers:
@@ -90,12 +90,12 @@ def _between_ends(workload: RangeWorkload) -> Integers:
 def _whole_rows(matrix: Floats) -> Integers | None:
     """Return each row times the least power of two that makes it whole, over its greatest common divisor."""
     kept = matrix[(matrix != 0).any(axis=1)]
-    found = []
+    rows = []
     for row in kept:
         _, exponent = np.frexp(np.abs(row).max())
         raised = np.ldexp(row, 30 - int(exponent))
         if (np.rint(raised) != raised).any():
             return None
         integers = raised.astype(np.int64)
-        found.append(integers // np.gcd.reduce(integers))
-    return np.array(found, dtype=np.int64).reshape(len(found), matrix.shape[1])
+        rows.append(integers // np.gcd.reduce(integers))
+    return np.array(rows, dtype=np.int64).reshape(len(rows), matrix.shape[1])

@@ -1,6 +1,6 @@
 """Workloads: the counting questions that are to be answered together, as small values over a finite domain.
 
-A workload is public. It never sees data, and nothing of the size queries x cells is made where its structure allows.
+A workload is public. It never reads data, and nothing of the size queries x cells is made where its structure allows.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ class RangeWorkload(Workload):
         return int(self.lows.size)
 
     def gram(self) -> Floats:
-        """Return how many queries hold both of two cells: a sum over rectangles, by differences."""
+        """Return how many queries contain both of two cells: a sum over rectangles, by differences."""
         check_dense(self.size)
         ends = np.zeros((self.size + 1, self.size + 1))
         for first, second, sign in (
@@ -205,10 +205,10 @@ class RangeWorkload(Workload):
         """Return W'W times columns, in time linear in queries and cells."""
         sums = np.zeros((self.size + 1, *columns.shape[1:]))
         np.cumsum(columns, axis=0, out=sums[1:])
-        found = sums[self.highs + 1] - sums[self.lows]
+        answers = sums[self.highs + 1] - sums[self.lows]
         ends = np.zeros_like(sums)
-        np.add.at(ends, self.lows, found)
-        np.subtract.at(ends, self.highs + 1, found)
+        np.add.at(ends, self.lows, answers)
+        np.subtract.at(ends, self.highs + 1, answers)
         return np.asarray(np.cumsum(ends, axis=0)[: self.size])
 
     def answers(self, counts: Any) -> Floats:
@@ -231,9 +231,9 @@ class _AllRanges(RangeWorkload):
         """Return (min(i, j) + 1) (n - max(i, j)): the choices of an end on each side of two cells."""
         check_dense(self.size)
         places = np.arange(self.size, dtype=np.float64)
-        found = np.minimum.outer(places + 1, places + 1)
-        found *= np.minimum.outer(self.size - places, self.size - places)
-        return found
+        gram = np.minimum.outer(places + 1, places + 1)
+        gram *= np.minimum.outer(self.size - places, self.size - places)
+        return gram
 
     def _gram_times(self, columns: Floats) -> Floats:
         before = np.arange(1.0, self.size + 1).reshape(-1, *[1] * (columns.ndim - 1))
@@ -410,25 +410,25 @@ def _read_rows(matrix: Any) -> Floats:
     """Return the rows of a matrix as an array of their own."""
     allowed = "a workload as a matrix is a list of rows of equally many finite numbers"
     if type(matrix) is np.ndarray and matrix.dtype.kind in "fiu":
-        found: Floats = np.array(matrix, dtype=np.float64, ndmin=2)
+        array: Floats = np.array(matrix, dtype=np.float64, ndmin=2)
     else:
         rows = _listed_rows(matrix, allowed)
         if len({len(row) for row in rows}) > 1:
             raise RequestError(allowed)
-        found = np.array(rows, dtype=np.float64, ndmin=2)
-    if found.ndim != 2 or not found.size:
+        array = np.array(rows, dtype=np.float64, ndmin=2)
+    if array.ndim != 2 or not array.size:
         raise RequestError("a workload as a matrix needs at least one row and one column")
-    if not np.isfinite(found).all():
+    if not np.isfinite(array).all():
         raise RequestError("the entries of the rows of a matrix are finite numbers; one is a NaN or an infinity")
-    check_held(found.size, "the matrix of this workload: its rows")
-    return found
+    check_held(array.size, "the matrix of this workload: its rows")
+    return array
 
 
 def _listed_rows(matrix: object, allowed: str) -> list[list[float]]:
     try:
         items = listed(unwrapped(matrix), "matrix")
-        rows = items if items and all(isinstance(one, (list, tuple, np.ndarray)) for one in items) else [items]
-        return [[_entry(one) for one in listed(unwrapped(row), "matrix")] for row in rows]
+        rows = items if items and all(isinstance(item, (list, tuple, np.ndarray)) for item in items) else [items]
+        return [[_entry(entry) for entry in listed(unwrapped(row), "matrix")] for row in rows]
     except (BadParameter, OverflowError):
         pass
     raise RequestError(allowed)
@@ -499,18 +499,18 @@ def along(values: Floats, axis: int, function: Any, size: int) -> Floats:
     """Return values with a function of one axis applied to every line along it."""
     moved = np.moveaxis(values, axis, -1)
     lines = moved.reshape(-1, moved.shape[-1])
-    found = np.empty((lines.shape[0], size))
+    applied = np.empty((lines.shape[0], size))
     for place, line in enumerate(lines):
-        found[place] = function(line)
-    return np.moveaxis(found.reshape(*moved.shape[:-1], size), -1, axis)
+        applied[place] = function(line)
+    return np.moveaxis(applied.reshape(*moved.shape[:-1], size), -1, axis)
 
 
 def kronecker(matrices: Iterable[Floats]) -> Floats:
     """Return the Kronecker product of matrices."""
-    found: Floats = np.ones((1, 1))
+    result: Floats = np.ones((1, 1))
     for factor in matrices:
-        found = np.asarray(np.kron(found, factor), dtype=np.float64)
-    return found
+        result = np.asarray(np.kron(result, factor), dtype=np.float64)
+    return result
 
 
 def product(*factors: Workload) -> ProductWorkload:
@@ -562,16 +562,16 @@ class UnionWorkload(Workload):
         return zip(self.parts, self.weights, strict=True)
 
     def gram(self) -> Floats:
-        found = np.zeros((self.cells, self.cells))
+        gram = np.zeros((self.cells, self.cells))
         for part, weight in self.weighted():
-            found += weight * part.gram()
-        return found
+            gram += weight * part.gram()
+        return gram
 
     def _gram_times(self, columns: Floats) -> Floats:
-        found = np.zeros_like(columns)
+        result = np.zeros_like(columns)
         for part, weight in self.weighted():
-            found += weight * part._gram_times(columns)
-        return found
+            result += weight * part._gram_times(columns)
+        return result
 
     def answers(self, counts: Any) -> Floats:
         check_held(self.queries, "the list of answers")
@@ -680,14 +680,14 @@ class MarginalWorkload(Workload):
 
     def _queries_of(self, axes: Axes) -> int:
         """Return the number of queries of the table on these attributes."""
-        found = (self._factor(axis) for axis in axes)
+        factors = (self._factor(axis) for axis in axes)
         return math.prod(
-            self.sizes[axis] if one is None else one.queries for axis, one in zip(axes, found, strict=True)
+            self.sizes[axis] if factor is None else factor.queries for axis, factor in zip(axes, factors, strict=True)
         )
 
     def _mass_of(self, axes: Axes) -> float:
         """Return the sum of the weights of the queries of the table on these attributes."""
-        weighted = [one.mass for axis in axes if (one := self._factor(axis)) is not None]
+        weighted = [factor.mass for axis in axes if (factor := self._factor(axis)) is not None]
         plain = math.prod(self.sizes[axis] for axis in axes if self._factor(axis) is None)
         return plain * math.prod(weighted) if weighted else plain
 
@@ -817,5 +817,5 @@ def all_marginals(
     most = whole(ways, "ways", least=0, most=len(sizes))
     many = sum(math.comb(len(sizes), way) for way in range(0 if below else most, most + 1))
     check_held(many, "the list of marginals")
-    found = [axes for way in range(0 if below else most, most + 1) for axes in combinations(range(len(sizes)), way)]
-    return marginals(sizes, found, factors=factors)
+    subsets = [axes for way in range(0 if below else most, most + 1) for axes in combinations(range(len(sizes)), way)]
+    return marginals(sizes, subsets, factors=factors)
