@@ -95,7 +95,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "audit.blackbox:Witness.score",
         "unit/audit/test_releases.py",
-        ("-found if self.flipped else found", "found"),
+        ("-scores if self.flipped else scores", "scores"),
     ),
     *of(
         "cli.audit:audit_own",
@@ -145,7 +145,10 @@ MUTANTS: list[Mutant] = [
     *of(
         "audit.replay:_sought",
         "adversarial/test_replay.py adversarial/test_replay_plans.py",
-        ("[with_found(one.scan, found) for found in founds]", "[with_found(one.scan, found) for found in founds[:1]]"),
+        (
+            "[with_found(pass_.scan, values) for values in founds]",
+            "[with_found(pass_.scan, values) for values in founds[:1]]",
+        ),
     ),
     *of(
         "audit.replay:_releases",
@@ -256,7 +259,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "audit.registry.choices:_laplace",
         "unit/audit/test_independent_laws.py",
-        ("1 - math.log(2 * float(_FEW)) / epsilon", "-math.log(2 * float(_FEW)) / epsilon"),
+        ("1 - math.log(2 * float(_DELTA)) / epsilon", "-math.log(2 * float(_DELTA)) / epsilon"),
     ),
     *of(
         "audit.registry.choices:_flips",

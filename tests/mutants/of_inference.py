@@ -16,14 +16,14 @@ MUTANTS: list[Mutant] = [
     *of(
         "inference.mixed_noise:beyond",
         LAW,
-        ("1 - (other / one) ** 2", "1 + (other / one) ** 2"),
+        ("1 - (other / own) ** 2", "1 + (other / own) ** 2"),
         ("np.sqrt(sigma**2 + 2 * (rest**2).sum(axis=0))", "sigma"),
     ),
     *of("inference.mixed_noise:_one_sided", LAW, ("(first - second) / 2", "first / 2")),
     *of(
         "inference.equation:Equation.errors",
         EQUATION,
-        ("one.constant + one.slope * theta", "one.constant"),
+        ("term.constant + term.slope * theta", "term.constant"),
         ("self.variance(theta)", "0.0 * self.variance(theta)"),
     ),
     *of("inference.equation:Equation.moved", ANSWERS, ("factor * self.top + offset * self.bottom", "self.top")),

@@ -103,7 +103,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "inference.bars:_mixture",
         "unit/inference/test_bars.py",
-        ("one**2 / (one**2 - other**2)", "one / (one - other)"),
+        ("part**2 / (part**2 - other**2)", "part / (part - other)"),
     ),
     *of(
         "planner.rounds:plan_within",

@@ -183,7 +183,7 @@ _MEMBERS = 100
 
 
 def reconstruction() -> Outcome:
-    """Guess everybody's bit from counts of random subsets.
+    """Guess everyone's bit from counts of random subsets.
 
     Cites: [DN03].
     """
@@ -206,7 +206,7 @@ def reconstruction() -> Outcome:
 
 
 def membership() -> Outcome:
-    """Tell who is in a study from the published mean of each of many bits.
+    """Find out who is in a study from the published mean of each of many bits.
 
     Cites: [HSR08].
     """
@@ -375,19 +375,19 @@ def _classical(epsilon: float, delta: float) -> Callable[[], Report]:
     )
 
 
-_MANY, _FEW = 12, 8
+_LONG, _SHORT = 12, 8
 
 BROKEN: tuple[Broken, ...] = (
     Broken(
         "Sparse vector that shows the noisy value",
         "the noise that decided the comparison is the noise of the answer: what is shown bounds the threshold's noise",
-        _sparse(([0] * _FEW + [1], [1] * _FEW + [0]), threshold_scale=2, query_scale=2, limit=1, shows_value=True),
+        _sparse(([0] * _SHORT + [1], [1] * _SHORT + [0]), threshold_scale=2, query_scale=2, limit=1, shows_value=True),
     ),
     Broken(
         "Sparse vector whose query noise ignores the limit",
         "a quarter of epsilon for the threshold and the rest for each query, however many may cross",
         _sparse(
-            ([0] * _MANY, [1] * (_MANY // 2) + [-1] * (_MANY // 2)), threshold_scale=4, query_scale=4 / 3, limit=_MANY
+            ([0] * _LONG, [1] * (_LONG // 2) + [-1] * (_LONG // 2)), threshold_scale=4, query_scale=4 / 3, limit=_LONG
         ),
     ),
     Broken(
@@ -398,7 +398,7 @@ BROKEN: tuple[Broken, ...] = (
     Broken(
         "Sparse vector that never stops",
         "half of epsilon for the threshold and for every query, without a limit on how many may cross",
-        _sparse(([0] * 2 * _MANY, [1] * _MANY + [-1] * _MANY), threshold_scale=2, query_scale=2),
+        _sparse(([0] * 2 * _LONG, [1] * _LONG + [-1] * _LONG), threshold_scale=2, query_scale=2),
     ),
     Broken(
         "Histogram under change-one with noise for one cell",

@@ -42,14 +42,14 @@ if TYPE_CHECKING:
 
 # Scores of releases, learnt from some of them: the higher, the likelier under one neighbour than under the other.
 #
-# An event is "the score is at least so much", or "at most", and can say in words which releases it holds.
+# An event is "the score is at least this much", or "at most", and can state in words which releases it contains.
 
 
 _LABELS = 4096
 """Outputs that differ in at most this many ways are distinguished by name; more are put into bins."""
 _BINS = 256
 _ATOMS, _SEEN = 512, 8
-"""Numbers among many others that have a bin of their own: this many, each seen so often."""
+"""Numbers among many others that have a bin of their own: this many, each seen this often."""
 _COORDINATES = 16
 """Coordinates of a vector that are also looked at alone: those that differ most."""
 _WEIGHED = 512
@@ -57,13 +57,13 @@ _WEIGHED = 512
 _SMOOTH = 4.0
 """Sightings that every bin is given under both neighbours, so that a rare one does not look telling by luck."""
 _APART = 2.5
-"""Standard deviations by which the ratios of two bins, and then of what was pooled, must differ to be held apart."""
+"""Standard deviations by which the ratios of two bins, and then of what was pooled, must differ to be kept apart."""
 _TOLD = 4
 _ROWS_TOLD = 3
 
 
 class Score(Protocol):
-    """What assigns a number to every release, and describes which releases have at least so much, or at most."""
+    """What assigns a number to every release, and describes which releases have at least this much, or at most."""
 
     def __call__(self, rows: Floats) -> Floats: ...
 
@@ -71,9 +71,9 @@ class Score(Protocol):
 
 
 def learn_scores(p: Floats, q: Floats, places: Sequence[Place], names: Mapping[float, str]) -> Iterator[Score]:
-    """Yield scores that may tell the releases p from the releases q."""
-    told = {**NAMES, **names}
-    parts = [_Ratio.learn(p[:, j], q[:, j], _Column(j), place_name(place), told) for j, place in enumerate(places)]
+    """Yield scores that may distinguish the releases p from the releases q."""
+    labels = {**NAMES, **names}
+    parts = [_Ratio.learn(p[:, j], q[:, j], _Column(j), place_name(place), labels) for j, place in enumerate(places)]
     if len(parts) == 1:
         if max(np.max(np.abs(each), initial=0.0) for each in (p, q)) <= LARGEST:
             yield from (_Tail(_Column(0), place_name(places[0]), up) for up in (True, False))
@@ -83,11 +83,11 @@ def learn_scores(p: Floats, q: Floats, places: Sequence[Place], names: Mapping[f
     yield _Sum(parts)
     weighed = _weights(p, q)
     if weighed is not None:
-        yield _Ratio.learn(weighed(p), weighed(q), weighed, weighed.words(places), told)
+        yield _Ratio.learn(weighed(p), weighed(q), weighed, weighed.words(places), labels)
     rows = row_codes(p), row_codes(q)
     shown = dict(zip(rows[0].tolist(), p[:_LABELS], strict=False))
     shown.update(zip(rows[1].tolist(), q[:_LABELS], strict=False))
-    yield _Rows.learn(*rows, {code: _row(row, told) for code, row in shown.items()})
+    yield _Rows.learn(*rows, {code: _row(row, labels) for code, row in shown.items()})
 
 
 def place_name(place: Place) -> str:
@@ -158,7 +158,7 @@ class _Ratio:
 
 @dataclass(frozen=True)
 class _Sum:
-    """The sum of what the coordinates tell one by one."""
+    """The sum of what the coordinates indicate separately."""
 
     parts: Sequence[_Ratio]
 
@@ -202,9 +202,9 @@ class _Rows:
         held = np.flatnonzero(self.table >= threshold if high else self.table <= threshold)
         order = np.argsort(self.table[held] * (-1 if high else 1), kind="stable")
         rows = [self.shown[code] for code in self.known[held[order]].tolist() if code in self.shown]
-        told = " or ".join(rows[:_ROWS_TOLD]) or "one of those seen more often"
+        shown = " or ".join(rows[:_ROWS_TOLD]) or "one of those seen more often"
         more = len(held) - len(rows[:_ROWS_TOLD])
-        return f"output is {told}" + (f", or one of {more:,} others" if more and rows else "")
+        return f"output is {shown}" + (f", or one of {more:,} others" if more and rows else "")
 
 
 @dataclass(frozen=True)
@@ -321,9 +321,9 @@ def _range(starts: Floats, begin: int, end: int, *, open_low: bool, open_high: b
 
 
 def _alternatives(runs: Iterator[str]) -> str:
-    told = list(runs)
-    more = f", or in {len(told) - _TOLD:,} more places" if len(told) > _TOLD else ""
-    return (" or ".join(told[:_TOLD]) or "nowhere") + more
+    texts = list(runs)
+    more = f", or in {len(texts) - _TOLD:,} more places" if len(texts) > _TOLD else ""
+    return (" or ".join(texts[:_TOLD]) or "nowhere") + more
 
 
 def _row(row: Floats, names: Mapping[float, str]) -> str:
@@ -351,8 +351,8 @@ class Witness:
 
     def score(self, rows: Floats) -> Floats:
         """Return the score of each release: high where it speaks for the neighbour that the event is likelier under."""
-        found = self.learnt(rows)
-        return -found if self.flipped else found
+        scores = self.learnt(rows)
+        return -scores if self.flipped else scores
 
     @property
     def words(self) -> str:
@@ -375,7 +375,7 @@ def find_witness(
     `claims` are points that a claim makes, each of which must hold. What is returned is a guess, to be put to the
     test on this many `trials` with other releases of each.
     """
-    best, found = 0.0, None
+    best, witness = 0.0, None
     # scores are learnt on one half and compared on the other, or those that learnt luck by heart would win
     half = len(one) // 2
     for score in learn_scores(one[:half], other[:half], places, names):
@@ -392,12 +392,12 @@ def find_witness(
             for epsilon, delta in claims:
                 merit = epsilon_low(p_low, q_high, delta) / max(epsilon, 1e-9)
                 index = int(np.argmax(merit))
-                if found is None or merit[index] > best * _BETTER:
+                if witness is None or merit[index] > best * _BETTER:
                     best = float(merit[index])
-                    found = Witness(score, float(thresholds[index]), flipped, epsilon, delta)
-    if found is None:
+                    witness = Witness(score, float(thresholds[index]), flipped, epsilon, delta)
+    if witness is None:
         raise ValueError("there are no releases")
-    return found
+    return witness
 
 
 def _at_least(scores: Floats, thresholds: Floats) -> Floats:
@@ -529,7 +529,7 @@ def _points(scores: Sequence[Floats]) -> tuple[tuple[float, float], ...]:
     return tuple((float(np.mean(scores[1] >= at)), float(np.mean(scores[0] < at))) for at in thresholds)
 
 
-# What the low bits of a double say: which values can have made it. Goodness of fit does not see this.
+# What the low bits of a double reveal: which values can have made it. Goodness of fit does not detect this.
 
 
 _WIDTH = 4096

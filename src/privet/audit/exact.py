@@ -99,8 +99,8 @@ def exact_curve(p: Law, q: Law, deltas: Iterable[float]) -> Curve:
     """
     given = [failure_probability(delta, "deltas") for delta in listed(deltas, "deltas", "a list of deltas")]
     pairs = _aligned(p, q)
-    found = [(max(_epsilon(pairs, delta), _epsilon(_turned(pairs), delta)), float_up(delta)) for delta in given]
-    return Curve(tuple((epsilon, delta) for epsilon, delta in found if math.isfinite(epsilon)))
+    points = [(max(_epsilon(pairs, delta), _epsilon(_turned(pairs), delta)), float_up(delta)) for delta in given]
+    return Curve(tuple((epsilon, delta) for epsilon, delta in points if math.isfinite(epsilon)))
 
 
 def _epsilon(pairs: list[tuple[Fraction, Fraction]], delta: Fraction) -> float:
@@ -215,9 +215,9 @@ class SparseLaw:
 
     def law(self, queries: tuple[int, ...], *, threshold: int = 0, shown: tuple[int, ...] = (0,)) -> dict[Any, float]:
         """Return the chance of each pattern whose crossings show one of these numbers; of all others under None."""
-        found = {pattern: self.chance(queries, pattern, threshold) for pattern in self.patterns(len(queries), shown)}
-        rest = 1 - math.fsum(found.values())
-        return {**found, None: rest} if rest > 1e-12 else found
+        chances = {pattern: self.chance(queries, pattern, threshold) for pattern in self.patterns(len(queries), shown)}
+        rest = 1 - math.fsum(chances.values())
+        return {**chances, None: rest} if rest > 1e-12 else chances
 
     def chance(self, queries: tuple[int, ...], pattern: Pattern, threshold: int = 0) -> float:
         """Return the probability of this pattern of answers."""
@@ -266,7 +266,7 @@ class SparseLaw:
         return chance
 
 
-# What Gaussian noise must be and may tell, from the analytic condition alone: shares no code with the mechanism.
+# What Gaussian noise must be and may disclose, from the analytic condition alone: shares no code with the mechanism.
 #
 # The noise of a release is the least that keeps (epsilon, delta), and what it leaks at other deltas follows from it.
 
@@ -301,8 +301,8 @@ def gaussian_curve(epsilon: float, delta: float, deltas: Iterable[float]) -> Cur
 
 def gaussian_curve_of(sigma: float, deltas: Iterable[float]) -> Curve:
     """Return what noise of this sigma discloses of a number that moves by 1."""
-    found = [(_least(lambda x: gaussian_delta(x, sigma) <= at, 0.0, 1e3), at) for at in deltas]  # noqa: B023
-    return Curve(tuple(found))
+    points = [(_least(lambda x: gaussian_delta(x, sigma) <= at, 0.0, 1e3), at) for at in deltas]  # noqa: B023
+    return Curve(tuple(points))
 
 
 @lru_cache(maxsize=64)

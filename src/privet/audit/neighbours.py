@@ -45,7 +45,7 @@ many there are, or the square of the part of what is allowed."""
 
 @dataclass(frozen=True)
 class Seen:
-    """What a scan gave in one world: integers by cell; or the weight at each place, by group. Private."""
+    """The result of a scan in one world: integers by cell; or the weight at each place, by group. Private."""
 
     cells: Mapping[Cell, tuple[int, ...]] = field(default_factory=dict)
     places: Mapping[Cell, Mapping[int, int]] = field(default_factory=dict)
@@ -79,37 +79,37 @@ class Claim:
 def claims_of(one: Pass) -> tuple[Claim, ...]:
     """Return all that the events of a pass rest on: what each of its mechanisms takes for granted about neighbours.
 
-    A key to be found that only one of two neighbours holds is hidden by the rule for keys. So sums and choices are
-    compared over the keys that both hold; how many others there are, and what they weigh, are claims of their own.
+    A key to be found that only one of two neighbours has is hidden by the rule for keys. So sums and choices are
+    compared over the keys that both have; how many others there are, and what they weigh, are claims of their own.
     """
-    found = list(_of_sums(one))
+    claims = list(_of_sums(one))
     if one.keys is not None and one.scan.discovery is not None:
-        found += _of_keys(one.keys, one.scan.discovery, touches=one.scan.schema.unit.touches)
+        claims += _of_keys(one.keys, one.scan.discovery, touches=one.scan.schema.unit.touches)
     if one.sizes is not None:
         norm, size = _norm_of(one.sizes.mechanism)
-        found.append(Claim("the people of a size", norm, size, Fraction(1), _moved(0, norm)))
+        claims.append(Claim("the people of a size", norm, size, Fraction(1), _moved(0, norm)))
     if isinstance(one.measure, MatrixMeasure):
-        found.append(_of_strategy(one, one.measure))
+        claims.append(_of_strategy(one, one.measure))
     if isinstance(one.measure, MomentMeasure):
-        found.append(_of_moments(one.measure))
+        claims.append(_of_moments(one.measure))
     if isinstance(one.measure, TulapMeasure):
-        found.append(Claim("a count with Tulap noise", "L1", Fraction(1), Fraction(1), _moved(0, "L1")))
+        claims.append(Claim("a count with Tulap noise", "L1", Fraction(1), Fraction(1), _moved(0, "L1")))
     if isinstance(one.measure, ModeMeasure):
-        found.append(_of_winners(one, one.measure.choice))
+        claims.append(_of_winners(one, one.measure.choice))
     for draw in one.measure.draws:
         match draw:
             case QuantileChoice():
-                found.append(_of_rank(draw, one))
+                claims.append(_of_rank(draw, one))
             case QuantileLadder():
-                found.append(_of_ladder(draw, one))
+                claims.append(_of_ladder(draw, one))
             case _:
-                found.append(_of_ranks(draw.norm, one))
-    return tuple(found)
+                claims.append(_of_ranks(draw.norm, one))
+    return tuple(claims)
 
 
-def _weight(one: Pass) -> Fraction:
+def _weight(pass_: Pass) -> Fraction:
     """Return what one of a scan's integers is worth, in rows."""
-    return Fraction(1, 2 ** getattr(one.scan.bounding, "shift", 0))
+    return Fraction(1, 2 ** getattr(pass_.scan.bounding, "shift", 0))
 
 
 def _norm_of(noise: Noise) -> tuple[Norm, Fraction]:
@@ -117,9 +117,9 @@ def _norm_of(noise: Noise) -> tuple[Norm, Fraction]:
     return ("L1", noise.sensitivity) if isinstance(noise, Laplace) else ("L2", noise.sensitivity_squared)
 
 
-def _of_sums(one: Pass) -> Iterator[Claim]:
-    common = one.scan.discovery is not None
-    for place, measure in enumerate(one.measures):
+def _of_sums(pass_: Pass) -> Iterator[Claim]:
+    common = pass_.scan.discovery is not None
+    for place, measure in enumerate(pass_.measures):
         norm, size = _norm_of(measure.mechanism)
         counted = measure.sum.expression is None
         unit = (Fraction(1) if counted else measure.sum.step) / 2**measure.shift
@@ -147,7 +147,7 @@ def _steps(one: Mapping[Any, int], other: Mapping[Any, int], *, common: bool) ->
 # --- what a strategy measures -----------------------------------------------------------------------------------------
 
 
-def _of_strategy(one: Pass, measure: MatrixMeasure) -> Claim:
+def _of_strategy(pass_: Pass, measure: MatrixMeasure) -> Claim:
     """Return the claim of a strategy: how far the rows of its matrix move, each by its weight.
 
     The rows are those that are applied to single cells; of residuals, what depends on them is the centred marginals.
@@ -155,7 +155,7 @@ def _of_strategy(one: Pass, measure: MatrixMeasure) -> Claim:
     noise, strategy = measure.noise, measure.strategy
     power = strategy.power
     size = (noise.contribution * 2**noise.shift) ** power * noise.moved
-    places = [{value: place for place, value in enumerate(key.values or ())} for key in one.scan.keys]
+    places = [{value: place for place, value in enumerate(key.values or ())} for key in pass_.scan.keys]
 
     def measured(before: Seen, after: Seen) -> Fraction:
         counts = [0] * strategy.cells
@@ -211,17 +211,17 @@ def _residual_squares(strategy: ResidualStrategy, axes: tuple[int, ...], table: 
 
 
 def _of_keys(rule: KeyRelease | KeyRule, discovery: Discovery, *, touches: int) -> Iterator[Claim]:
-    """Yield what a rule for keys rests on: how far weights move, and how many keys only one side holds, how heavy."""
-    one = Fraction(1, 2**discovery.shift)
+    """Yield what a rule for keys rests on: how far weights move, and how many keys only one side has, how heavy."""
+    unit = Fraction(1, 2**discovery.shift)
     if isinstance(rule, KeyRule):
         made = rule.mechanism
         sides = 1 if made.neighbors == "add-remove" else 2
         size = Fraction(sides * made.group * made.keys)
-        yield Claim("the people of a key", "L1", size, one, _moved(-1, "L1"))
-        yield Claim("the people of one key", "most", Fraction(made.group), one, _moved(-1, "most"))
+        yield Claim("the people of a key", "L1", size, unit, _moved(-1, "L1"))
+        yield Claim("the people of one key", "most", Fraction(made.group), unit, _moved(-1, "most"))
     else:
         norm, size = _norm_of(rule.mechanism)
-        yield Claim("the people of a key", norm, size, one, _moved(-1, norm))
+        yield Claim("the people of a key", norm, size, unit, _moved(-1, norm))
         what, alone = "the heaviest key that one side alone has", _heaviest(discovery, touches)
         yield Claim(what, "part", Fraction(1), Fraction(1), alone)
     most = Fraction(discovery.most * touches)
@@ -240,13 +240,13 @@ def _heaviest(discovery: Discovery, touches: int) -> Measured:
     full = 2**discovery.shift
 
     def measured(before: Seen, after: Seen) -> Fraction:
-        found = Fraction(0)
-        for one, other in ((before, after), (after, before)):
-            weights = [weight for cell, weight in one.column(-1).items() if cell not in other.cells]
+        heaviest = Fraction(0)
+        for own, other in ((before, after), (after, before)):
+            weights = [weight for cell, weight in own.column(-1).items() if cell not in other.cells]
             # w <= full / t for order 1, and w^2 <= full^2 / t for order 2: compared as squares, which are exact
             shared = 1 if touches > 1 or discovery.order == 0 else len(weights) ** (3 - discovery.order)
-            found = max(found, Fraction(max(weights, default=0) ** 2 * shared, (touches * full) ** 2))
-        return found
+            heaviest = max(heaviest, Fraction(max(weights, default=0) ** 2 * shared, (touches * full) ** 2))
+        return heaviest
 
     return measured
 
@@ -254,38 +254,38 @@ def _heaviest(discovery: Discovery, touches: int) -> Measured:
 # --- choices ----------------------------------------------------------------------------------------------------------
 
 
-def _of_winners(one: Pass, draw: Frequent) -> Claim:
+def _of_winners(pass_: Pass, draw: Frequent) -> Claim:
     """Return the claim of a choice of frequent values: the ranges in which the counts of groups move, added up."""
 
     def measured(before: Seen, after: Seen) -> int:
         ranges: dict[Cell, list[int]] = {}
-        for cell, step in _steps(before.column(0), after.column(0), common=one.scan.discovery is not None).items():
+        for cell, step in _steps(before.column(0), after.column(0), common=pass_.scan.discovery is not None).items():
             ranges.setdefault(cell[:-1], [0]).append(step)  # what stands for nothing never moves
         return sum(max(steps) - min(steps) for steps in ranges.values())
 
-    return Claim("the rows of frequent values", "range", draw.span, _weight(one), measured)
+    return Claim("the rows of frequent values", "range", draw.span, _weight(pass_), measured)
 
 
-def _of_ranks(norm: Fraction, one: Pass) -> Claim:
+def _of_ranks(norm: Fraction, pass_: Pass) -> Claim:
     """Return the claim of quantiles that are chosen together: the weights at all places of all groups."""
 
     def measured(before: Seen, after: Seen) -> int:
         pairs = _sides(before, after)
         return sum(sum(map(abs, _steps(mine, theirs, common=False).values())) for mine, theirs in pairs)
 
-    return Claim("the rows of quantiles", "L1", norm, _weight(one), measured)
+    return Claim("the rows of quantiles", "L1", norm, _weight(pass_), measured)
 
 
-def _of_rank(draw: QuantileChoice, one: Pass) -> Claim:
+def _of_rank(draw: QuantileChoice, pass_: Pass) -> Claim:
     """Return the claim of one quantile or end: the ranges in which ranks off the aim move, added up over groups."""
 
     def measured(before: Seen, after: Seen) -> Fraction:
         return sum((_range(draw, mine, theirs) for mine, theirs in _sides(before, after)), Fraction(0))
 
-    return Claim("the ranks of a quantile", "range", draw.span, _weight(one), measured)
+    return Claim("the ranks of a quantile", "range", draw.span, _weight(pass_), measured)
 
 
-def _of_ladder(draw: QuantileLadder, one: Pass) -> Claim:
+def _of_ladder(draw: QuantileLadder, pass_: Pass) -> Claim:
     """Return the claim of an interval: the ranges in which ranks by which rungs clear a quantile move, over groups.
 
     Whatever values were released: the rungs of all of them end at places of the grid.
@@ -294,20 +294,20 @@ def _of_ladder(draw: QuantileLadder, one: Pass) -> Claim:
     def measured(before: Seen, after: Seen) -> Fraction:
         return sum((_cleared(draw, mine, theirs) for mine, theirs in _sides(before, after)), Fraction(0))
 
-    return Claim("the ranks of an interval", "range", draw.span, _weight(one), measured)
+    return Claim("the ranks of an interval", "range", draw.span, _weight(pass_), measured)
 
 
 def _cleared(draw: QuantileLadder, mine: Mapping[int, int], theirs: Mapping[int, int]) -> Fraction:
     """Return twice the most by which what is below a place, or at or below it, moves beside the aims of a group."""
     places = sorted({0, draw.last, *mine, *theirs, *(place + 1 for place in (*mine, *theirs) if place < draw.last)})
-    totals = [sum(map(int, one.values())) for one in (mine, theirs)]
+    totals = [sum(map(int, side.values())) for side in (mine, theirs)]
     most = Fraction(0)
     for share in draw.shares:
         aims = [share * total for total in totals]
         roots = [Fraction(draw.root(share, total), draw.unit) for total in totals]
         for place in places:
             for inside in (0, 1):
-                ranks = [sum(int(n) for at, n in one.items() if at < place + inside) for one in (mine, theirs)]
+                ranks = [sum(int(n) for at, n in side.items() if at < place + inside) for side in (mine, theirs)]
                 off = [rank - aim for rank, aim in zip(ranks, aims, strict=True)]
                 moved = off[1] - off[0]
                 # what is below is taken from the aim, less the root; and from what is at or below both are taken
@@ -325,14 +325,14 @@ def _range(draw: QuantileChoice, mine: Mapping[int, int], theirs: Mapping[int, i
     """Return the length of the range about 0 in which places of a group move off the aim."""
     import numpy as np
 
-    weights = [_together(one, draw.shift) for one in (mine, theirs)]
+    weights = [_together(side, draw.shift) for side in (mine, theirs)]
     last, scale = draw.last, draw.share.denominator
     held = sorted(weights[0].keys() | weights[1].keys())
-    # off is the same from one place that holds something to the next
+    # off is the same from one place that has something to the next
     places = sorted({0, last, *held, *(min(place + 1, last) for place in held), *(max(place - 1, 0) for place in held)})
     off = []
-    for one in weights:
-        at = np.array([one.get(place, 0) for place in places], dtype=object)
+    for counts in weights:
+        at = np.array([counts.get(place, 0) for place in places], dtype=object)
         upto, total = np.cumsum(at), int(at.sum())
         aim = draw.share.numerator * total + draw.offset * scale
         below, pad = (upto - at) * scale, abs(draw.offset) * scale
@@ -345,10 +345,10 @@ def _range(draw: QuantileChoice, mine: Mapping[int, int], theirs: Mapping[int, i
 
 
 def _together(weights: Mapping[int, int], shift: int) -> dict[int, int]:
-    found: dict[int, int] = {}
+    blocks: dict[int, int] = {}
     for place, weight in weights.items():
-        found[int(place) >> shift] = found.get(int(place) >> shift, 0) + int(weight)
-    return found
+        blocks[int(place) >> shift] = blocks.get(int(place) >> shift, 0) + int(weight)
+    return blocks
 
 
 _SECRET = 0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C834
@@ -363,7 +363,7 @@ _DAY = datetime.timedelta(days=1)
 
 @dataclass(frozen=True)
 class UnitPart:
-    """The rows of one unit: those of a person, or of a row by itself, by number; from a time on, if it is a window."""
+    """The rows of one unit: those of a person, or of a row alone, by number; from a time on, if it is a window."""
 
     number: int
     start: str | None
@@ -416,17 +416,17 @@ class Bench(DuckDB):
         return len(units), self._neighbours(units)
 
     def _neighbours(self, units: list[UnitPart]) -> Iterator[Change]:
-        several = min(getattr(self._unit, "group", 1), len(units))
+        group = min(getattr(self._unit, "group", 1), len(units))
         change = any(self._tables[name].neighbors == "change-one" for name in self._copies)
         for place in range(len(units)):
-            gone = tuple(units[(place + step) % len(units)] for step in range(several))
+            gone = tuple(units[(place + step) % len(units)] for step in range(group))
             if not (change and self._unit.rowwise):  # elsewhere a unit may have no rows
                 yield Change(gone)
             if self._unit.timed:
                 yield Change(gone, half=True)
-            for step in range(1, min(_OTHERS, len(units) - several) + 1) if change else ():
-                start = place + several - 1 + step * max(1, (len(units) - several) // _OTHERS)
-                instead = tuple(units[(start + index) % len(units)] for index in range(several))
+            for step in range(1, min(_OTHERS, len(units) - group) + 1) if change else ():
+                start = place + group - 1 + step * max(1, (len(units) - group) // _OTHERS)
+                instead = tuple(units[(start + index) % len(units)] for index in range(group))
                 if not {part.number for part in gone} & {part.number for part in instead}:
                     yield Change(gone, instead)
 
@@ -448,9 +448,9 @@ class Bench(DuckDB):
         if scan.places is not None:
             # place by place: blocks of places are a matter of what is looked at, not of what a unit weighs
             counted = counting(replace(scan, near=None), relation, _SECRET, DUCKDB)
-            found = as_counts(self._fetch_arrays(counted.sql, counted.parameters), counted.kinds)
+            counts = as_counts(self._fetch_arrays(counted.sql, counted.parameters), counted.kinds)
             return Seen(
-                places={cell: dict(zip(map(int, at), map(int, n), strict=True)) for cell, (at, n) in found.items()}
+                places={cell: dict(zip(map(int, at), map(int, n), strict=True)) for cell, (at, n) in counts.items()}
             )
         asked = statement(scan, relation, _SECRET, DUCKDB)
         rows = self._fetch(asked.sql, asked.parameters)
@@ -483,7 +483,7 @@ class Bench(DuckDB):
                 for (row,) in self._fetch(f"SELECT row FROM {self._copies[name]} ORDER BY row")
             ]
         time = self._unit.time if isinstance(self._unit, Window) else None
-        found: dict[tuple[int, str | None], UnitPart] = {}
+        parts: dict[tuple[int, str | None], UnitPart] = {}
         for name in names:
             start = "NULL" if time is None else f"CAST({self._column(name, time)} AS VARCHAR)"
             finite = "true" if time is None else f"isfinite({self._column(name, time)})"
@@ -491,8 +491,8 @@ class Bench(DuckDB):
                 f"SELECT DISTINCT n, {start} AS s, u FROM {self._copies[name]} JOIN people USING (n) WHERE {finite}"
             )
             for number, moment, who in self._fetch(f"{listed} ORDER BY n, s"):
-                found[number, moment] = UnitPart(number, moment, who if moment is None else (who, moment))
-        return list(found.values())
+                parts[number, moment] = UnitPart(number, moment, who if moment is None else (who, moment))
+        return list(parts.values())
 
     def _those(self, name: str, part: UnitPart) -> str:
         """Return the condition that a row of a table's copy is one of a unit's."""

@@ -35,7 +35,7 @@ _NAN, _ABSENT, _NONE, _INFINITE, _TEXT = -1e300, -2e300, -3e300, 1e300, 1e301
 _MOST_PLACES = 512
 _BATCHED = "it takes an input and a count, and returns an array with a row for each release, or a list of this length"
 _HASHED = 6
-"""Bytes of a text's hash: enough that no two texts meet, and few enough that a double holds them."""
+"""Bytes of a text's hash: enough that no two texts meet, and few enough that a double represents them."""
 
 NAMES: dict[float, str] = {
     _NAN: "NaN",
@@ -55,7 +55,7 @@ class Raised:
 
 @dataclass(frozen=True)
 class Releases:
-    """A number of releases, and the numbers that each place of them holds."""
+    """A number of releases, and the numbers that each place of them has."""
 
     count: int
     columns: Mapping[Place, Floats]
@@ -68,16 +68,16 @@ class Releases:
         """Return a row for each release and a column for each place, absent or not."""
         if self.rows is not None and tuple(places) == tuple(self.columns):
             return self.rows
-        found = np.empty((self.count, len(places)))
+        table = np.empty((self.count, len(places)))
         for index, place in enumerate(places):
-            found[:, index] = self.columns.get(place, _ABSENT)
-        return found
+            table[:, index] = self.columns.get(place, _ABSENT)
+        return table
 
 
 def places_of(*several: Releases) -> tuple[Place, ...]:
-    """Return every place that holds something in some of the releases."""
-    found = tuple(dict.fromkeys(place for releases in several for place in releases.columns))
-    return found or ((),)
+    """Return every place that has a value in some of the releases."""
+    places = tuple(dict.fromkeys(place for releases in several for place in releases.columns))
+    return places or ((),)
 
 
 def read_releases(outputs: Outputs, count: int) -> Releases:
@@ -220,7 +220,7 @@ def row_codes(rows: Floats) -> Floats:
     return (mixed >> np.uint64(11)).astype(np.float64)
 
 
-# Draws releases, many at a time, of a mechanism or from anybody's function. An error is an output like any other.
+# Draws releases, many at a time, of a mechanism or from any function. An error is an output like any other.
 
 
 Draw = Callable[[Any, int], Outputs]

@@ -1,6 +1,6 @@
 """The worst neighbours of the data at hand, for one plan: its own SQL, with and without each unit. Custodians only.
 
-What comes back is private: it names a person and tells how much that person moves. It is for practice tables and for
+What comes back is private: it names a person and shows how much that person moves. It is for practice tables and for
 the custodian's eyes, and no analyst's request reaches it.
 """
 
@@ -89,16 +89,16 @@ class Replay:
     @property
     def holds(self) -> bool:
         """Whether every claim held."""
-        return all(one.holds for one in self.moves)
+        return all(move.holds for move in self.moves)
 
     @property
     def worst(self) -> Moved:
         """What came closest to its claim, or exceeded it by most."""
-        return max(self.moves, key=lambda one: (not one.holds, one.share))
+        return max(self.moves, key=lambda move: (not move.holds, move.share))
 
     def __str__(self) -> str:
         lines = [f"PRIVATE, for the custodian alone: {self.units} units, {self.worlds} neighbouring worlds replayed"]
-        return "\n".join([*lines, *(f"  {one}" for one in self.moves)])
+        return "\n".join([*lines, *(f"  {move}" for move in self.moves)])
 
 
 def replay(tables: Mapping[str, Table], plan: Plan | Batch, *, most: int = 200) -> Replay:
@@ -126,8 +126,8 @@ def replay(tables: Mapping[str, Table], plan: Plan | Batch, *, most: int = 200) 
     _check_tables(tables)
     together: dict[tuple[str, ...], list[Plan]] = {}
     for release in _releases(plan):
-        if any(asks(one.scan) for one in release.passes):
-            used = {name for one in release.passes for name in tables_of(one.scan.table)}
+        if any(asks(pass_.scan) for pass_ in release.passes):
+            used = {name for pass_ in release.passes for name in tables_of(pass_.scan.table)}
             together.setdefault(tuple(sorted(used)), []).append(release)
     if not together:
         raise RequestError(
@@ -141,8 +141,8 @@ def replay(tables: Mapping[str, Table], plan: Plan | Batch, *, most: int = 200) 
             if name not in tables:
                 raise UnknownName("table", name, tables, advice="pass all tables that the plan is about")
         with Bench({name: tables[name] for name in tables if name in names or _linked(name, tables, names)}) as bench:
-            own, found = _replay(bench, names, plans, count)
-        moves, units, worlds = [*moves, *found.moves], max(units, own), worlds + found.worlds
+            own, replayed = _replay(bench, names, plans, count)
+        moves, units, worlds = [*moves, *replayed.moves], max(units, own), worlds + replayed.worlds
     return Replay(tuple(moves), units, worlds)
 
 
@@ -165,18 +165,18 @@ def _replay(bench: Bench, names: Sequence[str], plans: Sequence[Plan], most: int
     units, changes = bench.changes(names, most)
     if not units:
         raise RequestError("these tables have no rows of people, so there is no unit to drop")
-    sought = [one for plan in plans for one in _sought(plan, bench)]
+    sought = [claims for plan in plans for claims in _sought(plan, bench)]
     honest = _Readings(bench)
-    before = [[honest.of(scan) for scan in one.scans] for one in sought]
+    before = [[honest.of(scan) for scan in claims.scans] for claims in sought]
     worlds = 0
     for change in changes:
         bench.enter(change)
         worlds += 1
         readings = _Readings(bench)
-        for one, seen in zip(sought, before, strict=True):
-            for scan, first in zip(one.scans, seen, strict=True):
-                one.compare(change.unit, first, readings.of(scan))
-    return units, Replay(tuple(move for one in sought for move in one.moves()), units, worlds)
+        for claimed, seen in zip(sought, before, strict=True):
+            for scan, first in zip(claimed.scans, seen, strict=True):
+                claimed.compare(change.unit, first, readings.of(scan))
+    return units, Replay(tuple(move for claims in sought for move in claims.moves()), units, worlds)
 
 
 def _linked(name: str, tables: Mapping[str, Table], used: Sequence[str]) -> bool:
@@ -243,11 +243,11 @@ def _sought(plan: Plan, bench: Bench) -> Iterator[_Sought]:
             (cell[0] for cell in bench.read(plan.passes[0].scan).cells), key=lambda value: (value is None, value)
         )
         founds = [held[:_FOUND], held[: 2 * _FOUND : 2], []]
-    for place, one in enumerate(plan.passes):
+    for place, pass_ in enumerate(plan.passes):
         if place - 1 in plan.choosing:
             for limit in sorted({1, 3, largest_limit(plan.passes[place - 1])}):
-                chosen = with_limit(one, limit)
+                chosen = with_limit(pass_, limit)
                 yield _Sought(chosen, [chosen.scan])
-        elif asks(one.scan):
-            others = not one.finds_first and plan.finds_first
-            yield _Sought(one, [with_found(one.scan, found) for found in founds] if others else [one.scan])
+        elif asks(pass_.scan):
+            others = not pass_.finds_first and plan.finds_first
+            yield _Sought(pass_, [with_found(pass_.scan, values) for values in founds] if others else [pass_.scan])

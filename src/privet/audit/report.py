@@ -45,8 +45,8 @@ def rate_low(hits: ArrayLike, trials: ArrayLike, alarm: float) -> Floats:
     Cites: [CP34].
     """
     seen, tried, wrong = _counted(hits, trials, alarm)
-    found = betaincinv(np.maximum(seen, 1), tried - np.maximum(seen, 1) + 1, wrong)
-    return np.where(seen > 0, found, 0.0)
+    bound = betaincinv(np.maximum(seen, 1), tried - np.maximum(seen, 1) + 1, wrong)
+    return np.where(seen > 0, bound, 0.0)
 
 
 def rate_high(hits: ArrayLike, trials: ArrayLike, alarm: float) -> Floats:
@@ -65,8 +65,8 @@ def rate_high(hits: ArrayLike, trials: ArrayLike, alarm: float) -> Floats:
     Cites: [CP34].
     """
     seen, tried, wrong = _counted(hits, trials, alarm)
-    found = betainccinv(seen + 1, np.maximum(tried - seen, 1), wrong)
-    return np.where(seen < tried, found, 1.0)
+    bound = betainccinv(seen + 1, np.maximum(tried - seen, 1), wrong)
+    return np.where(seen < tried, bound, 1.0)
 
 
 def _counted(hits: ArrayLike, trials: ArrayLike, alarm: float) -> tuple[Floats, Floats, float]:
@@ -186,7 +186,7 @@ class Report:
     delta: float
     found: float
     witness: str
-    """The event, in words: which outputs it holds."""
+    """The event, in words: which outputs it contains."""
     counts: Counts
     """How often the event was seen: first under the neighbour under which it is likelier, then under the other."""
     flipped: bool

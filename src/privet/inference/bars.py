@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _NODES = 513
 _LAW_HALVINGS = 60
 _DIGITS = 9
-"""Relative scales of what is averaged are kept to this many digits, so that equal ones are seen to be equal."""
+"""Relative scales of averaged noises are kept to this many digits, so that equal ones are seen to be equal."""
 
 _FINE = 1e-3
 """A grid whose step is below this part of the noise's scale is as good as none."""
@@ -86,8 +86,8 @@ class Law:
         if len(self.parts) > 1:
             return self._averaged_quantile(share)
         if self.family == "gaussian":
-            found = self.scale * ndtri(share)
-            return np.asarray(np.floor(found / self.step + 0.5) * self.step if self.coarse else found)
+            values = self.scale * ndtri(share)
+            return np.asarray(np.floor(values / self.step + 0.5) * self.step if self.coarse else values)
         tail, sign = np.minimum(share, 1 - share), np.sign(share - 0.5)
         if not self.coarse:
             return np.asarray(-sign * self.scale * np.log(2 * tail))
@@ -127,9 +127,9 @@ def averaged(laws: Sequence[Law]) -> tuple[Law, list[float]]:
     if len(laws) == 1 or not all(law.scale for law in laws):
         return first, [1.0] + [0.0] * (len(laws) - 1)
     precise = [(first.scale / law.scale) ** 2 for law in laws]
-    weights = [one / sum(precise) for one in precise]
+    weights = [precision / sum(precise) for precision in precise]
     scales = sorted((weight * law.scale for weight, law in zip(weights, laws, strict=True)), reverse=True)
-    parts = tuple(round(one / scales[0], _DIGITS) for one in scales)
+    parts = tuple(round(scale / scales[0], _DIGITS) for scale in scales)
     return Law(first.family, scales[0] * (1 + 10.0 ** (1 - _DIGITS)), first.step, parts), weights
 
 
@@ -142,7 +142,9 @@ def _mixture(parts: tuple[float, ...]) -> list[tuple[float, float]]:
     if len(set(parts)) < len(parts):
         raise InvariantError("noises of one scale are not averaged")
     return [
-        (math.prod(one**2 / (one**2 - other**2) for other in parts if other != one), one) for one in parts if one > 0
+        (math.prod(part**2 / (part**2 - other**2) for other in parts if other != part), part)
+        for part in parts
+        if part > 0
     ]
 
 
@@ -161,7 +163,7 @@ def half_width(one: Law, other: Law, factor: Floats, tail: float) -> Floats:
     return np.asarray(_smooth_width(one, other, factor, tail) + steps / 2)
 
 
-_FEW = 50.0
+_COARSE_STEPS = 50.0
 """Steps of a grid within one standard deviation, beyond which half a step more is hardly felt."""
 
 
@@ -174,7 +176,7 @@ def beside_rounded(one: Law, other: Law, factor: float, tail: float) -> float:
     import numpy as np
 
     plain = one.family == other.family == "gaussian" and one.parts == other.parts == (1.0,) and not one.mixed
-    if not plain or other.mixed or not 0 < other.scale <= _FEW * other.step or not one.scale or not factor:
+    if not plain or other.mixed or not 0 < other.scale <= _COARSE_STEPS * other.step or not one.scale or not factor:
         return float(half_width(one, other, np.array([factor]), tail)[0])
     within = half_width(one, replace(other, step=0.0), np.array([factor]), tail)[0]
     return _rounded_width(one.scale, abs(factor) * other.scale, abs(factor) * other.step, tail, float(within)) + (
@@ -245,8 +247,8 @@ def _laplace_widths(tail: float, parts: tuple[float, ...] = (1.0,)) -> tuple[Flo
     ratios = np.linspace(0.0, 1.0, _NODES)
     low, high = np.zeros(_NODES), np.full(_NODES, len(parts) * (2 * -math.log(tail) + 10))
     pairs = []
-    for (weight, one), (another, other) in product(_mixture(parts), repeat=2):
-        large, small = np.maximum(one, ratios * other), np.minimum(one, ratios * other)
+    for (weight, first), (another, other) in product(_mixture(parts), repeat=2):
+        large, small = np.maximum(first, ratios * other), np.minimum(first, ratios * other)
         pairs.append((weight * another, large, np.clip(small / large, 1e-9, 1 - 1e-6)))
     for _ in range(80):
         t = (low + high) / 2
@@ -265,7 +267,7 @@ def _laplace_widths(tail: float, parts: tuple[float, ...] = (1.0,)) -> tuple[Flo
 POINTS = 4096
 """How many points simulate the noise."""
 
-_FEWEST, _MOST = 511, 1_000_000
+_FEWEST, _MOST_VALUES = 511, 1_000_000
 _USUAL = 0.05
 """How few points there may be for this tail; for a smaller one it is more, so that as many lie beyond an end."""
 
@@ -355,11 +357,11 @@ def _noisy(released: Sequence[Floats], laws: Sequence[Law], tail: Floats) -> Ite
 def points_for(rows: int, tail: float) -> int:
     """Return how many points simulate the noise of this many rows: fewer for many, and never few beyond an end."""
     fewest = min(POINTS, int(_FEWEST * max(1.0, _USUAL / max(tail, 1e-9))))
-    return max(fewest, min(POINTS, _MOST // max(1, rows)))
+    return max(fewest, min(POINTS, _MOST_VALUES // max(1, rows)))
 
 
 def quantile_of(values: Floats, share: Floats | float, size: NDArray[np.int64] | int | None = None) -> Floats:
-    """Return a quantile of each row of sorted values, or of as many of its first as are told."""
+    """Return a quantile of each row of sorted values, or of the given number of its first."""
     import numpy as np
 
     last = (values.shape[1] if size is None else size) - 1
@@ -402,13 +404,13 @@ def _mirrored(places: NDArray[np.int64], base: int) -> Floats:
 
 
 def _primes(count: int) -> list[int]:
-    found: list[int] = []
+    primes: list[int] = []
     candidate = 2
-    while len(found) < count:
-        if all(candidate % prime for prime in found):
-            found.append(candidate)
+    while len(primes) < count:
+        if all(candidate % prime for prime in primes):
+            primes.append(candidate)
         candidate += 1
-    return found
+    return primes
 
 
 def _inside(share: Floats) -> Floats:
@@ -420,9 +422,9 @@ def _inside(share: Floats) -> Floats:
 # Error bars for what is derived from released sums by any formula, straight or not.
 #
 # Where a formula moves in proportion to the noise, the middle part of its values under fresh noise is an interval as
-# good as the noise's own. Where it has a corner within reach of the noise (clamped at zero, an absolute difference,
-# the larger of two) or bends, that part leaves out what is true: there the interval is all that the formula makes of
-# every noise that is not improbable, which holds it whatever the formula.
+# good as the noise's own. Where it has a corner within reach of the noise (clamped at zero, an absolute difference, the
+# larger of two) or bends, that part leaves out what is true: there the interval is all that the formula makes of every
+# noise that is not improbable, which covers it whatever the formula.
 
 
 _STRAIGHT = 0.02
@@ -436,12 +438,12 @@ def depths(laws: Sequence[Law], points: Sequence[Floats]) -> Floats:
     """Return how improbable each point of the noise is: minus the logarithm of its density, up to a constant."""
     import numpy as np
 
-    found = np.zeros(points[0].size)
-    for law, one in zip(laws, points, strict=False):
+    deep = np.zeros(points[0].size)
+    for law, point in zip(laws, points, strict=False):
         if law.deviation > 0:
-            away = np.abs(one) / law.deviation
-            found += away * np.sqrt(2) if law.family == "laplace" else away * away / 2
-    return found
+            away = np.abs(point) / law.deviation
+            deep += away * np.sqrt(2) if law.family == "laplace" else away * away / 2
+    return deep
 
 
 def derived_bars(values: Floats, improbable: Floats, *, tail: float) -> Bars:

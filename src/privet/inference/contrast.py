@@ -2,7 +2,7 @@
 
 Each number is an estimating equation. A difference delta is tested by how far top/bottom of one, less that of the
 other, is from it; what errs is computed at the nearest two values that differ by delta. Noise in sums and counts, and
-sampling, are both counted. Sees released numbers only.
+sampling, are both counted. Uses released numbers only.
 """
 
 from __future__ import annotations
@@ -66,13 +66,15 @@ class Contrast:
             return self._bounded(delta, factor), sign
         scales, deviation, grid = self._errors(delta, factor)
         slack = sum(
-            part * float(_only(one.slack)) / float(one.bottom[0])
-            for one, part in ((self.one, 1.0), (self.other, abs(factor)))
+            part * float(_only(side.slack)) / float(side.bottom[0])
+            for side, part in ((self.one, 1.0), (self.other, abs(factor)))
         )
         return float(beyond(np.maximum(np.abs(away) - grid - slack, 0.0), scales, deviation)[0]), sign
 
     def _away(self, delta: float, factor: float) -> tuple[float, float]:
-        sides = [float(one.top[0] / one.bottom[0]) if one.bottom[0] > 0 else math.nan for one in (self.one, self.other)]
+        sides = [
+            float(side.top[0] / side.bottom[0]) if side.bottom[0] > 0 else math.nan for side in (self.one, self.other)
+        ]
         away = sides[0] - factor * sides[1] - delta
         return away, -1.0 if away < 0 else 1.0
 
@@ -82,12 +84,12 @@ class Contrast:
 
         sides, parts = (self.one, self.other), (1.0, abs(factor))
         away, _ = self._away(delta, factor)
-        thetas = [one.value for one in sides]
+        thetas = [side.value for side in sides]
         for _ in range(_STEPS):
-            made = [one.errors(theta) for one, theta in zip(sides, thetas, strict=True)]
+            made = [side.errors(theta) for side, theta in zip(sides, thetas, strict=True)]
             variances = [
-                (deviation**2 + 2 * sum((scale**2 for scale in scales), np.zeros(1))) * (part / one.bottom) ** 2
-                for (scales, deviation, _), one, part in zip(made, sides, parts, strict=True)
+                (deviation**2 + 2 * sum((scale**2 for scale in scales), np.zeros(1))) * (part / side.bottom) ** 2
+                for (scales, deviation, _), side, part in zip(made, sides, parts, strict=True)
             ]
             total = np.maximum(variances[0] + variances[1], 1e-300)
             first = self.one.top / self.one.bottom - away * variances[0] / total
@@ -97,9 +99,9 @@ class Contrast:
             ]
         scales: list[Floats] = []
         variance, grid = np.zeros(1), np.zeros(1)
-        for (several, deviation, half), one, part in zip(made, sides, parts, strict=True):
-            times = part / one.bottom
-            scales += [scale * times for scale in several]
+        for (noises, deviation, half), side, part in zip(made, sides, parts, strict=True):
+            times = part / side.bottom
+            scales += [scale * times for scale in noises]
             variance, grid = variance + (deviation * times) ** 2, grid + half * times
         return scales, np.sqrt(variance), grid
 
@@ -120,7 +122,7 @@ class Contrast:
     @cached_property
     def _spans(self) -> list[tuple[float, float]]:
         """All values of both numbers that are not improbable."""
-        ends = [one.bars(1e-4) for one in (self.one, self.other)]
+        ends = [side.bars(1e-4) for side in (self.one, self.other)]
         return [(float(bars.low[0]), float(bars.high[0])) for bars in ends]
 
     @property
@@ -167,8 +169,8 @@ class Contrast:
             return low, math.inf
         step = self.error / max(abs(float(self.other.value[0])), 1e-300)
         zero_second = float(self.other.p_value(np.zeros(1))[0]) >= tail
-        found = crossing(lambda factor: self.p_value(0.0, factor=factor), center, (low, math.inf), step, tail)
-        return (found[0], math.inf) if zero_second else found
+        ends = crossing(lambda factor: self.p_value(0.0, factor=factor), center, (low, math.inf), step, tail)
+        return (ends[0], math.inf) if zero_second else ends
 
     def equivalence(self, margin: float) -> float:
         """Return the p-value of the hypothesis that the two differ by the margin or more: two one-sided tests."""
@@ -179,7 +181,7 @@ class Contrast:
 def doubtful(equation: Equation) -> bool:
     """Whether the divisor of an equation lies within a few deviations of its noise."""
     bottom = float(equation.bottom[0])
-    noise = math.hypot(*(float(one.slope[0]) * one.law.deviation for one in equation.noise))
+    noise = math.hypot(*(float(term.slope[0]) * term.law.deviation for term in equation.noise))
     return not bottom > _DOUBT * noise
 
 
@@ -206,21 +208,21 @@ def crossing(
 
     if math.isnan(center):
         return ends
-    found = []
+    crossings = []
     for sign, end in ((-1.0, ends[0]), (1.0, ends[1])):
         inner, width = center, max(abs(step) if math.isfinite(step) else 1.0, 1e-300)
         for _ in range(_DOUBLINGS):
             outer = min(max(center + sign * width, ends[0]), ends[1])
             if p_value(outer) < tail:
-                found.append(brentq(lambda x: p_value(x) - tail, inner, outer, rtol=_FINE, xtol=_FINE * width))
+                crossings.append(brentq(lambda x: p_value(x) - tail, inner, outer, rtol=_FINE, xtol=_FINE * width))
                 break
             if outer == end:
-                found.append(end)
+                crossings.append(end)
                 break
             inner, width = outer, width * 2
         else:
-            found.append(end)
-    return float(found[0]), float(found[1])
+            crossings.append(end)
+    return float(crossings[0]), float(crossings[1])
 
 
 def effect_interval(
@@ -247,7 +249,7 @@ def effect_interval(
 
     if not spread > 0 or not math.isfinite(spread_error):
         return -math.inf, math.inf
-    step = max(deviation, *(float(np.max(one)) for one in scales), 0.0) if scales else deviation
+    step = max(deviation, *(float(np.max(scale)) for scale in scales), 0.0) if scales else deviation
     return crossing(p_value, difference / spread, (-math.inf, math.inf), step / spread, tail)
 
 
@@ -297,7 +299,7 @@ def all_equal(equations: Equation, *, digest: str) -> Homogeneity:
     statistic = float(_length((sums.top - m * sums.bottom)[None, :], sums.bottom, variance, whole=doubted)[0])
     degrees = size if doubted else size - 1
     scales, deviation, _ = sums.errors(np.full(size, m))
-    if not scales or not any(np.any(one > 0) for one in scales):
+    if not scales or not any(np.any(scale > 0) for scale in scales):
         return Homogeneity(statistic, degrees, float(chdtrc(degrees, statistic)), m, False, doubted)
     null = _length(
         _drawn(scales, deviation, FixedPoints(digest, "several means")), sums.bottom, variance, whole=doubted
@@ -337,7 +339,7 @@ def explained_share(equations: Equation, within: tuple[float, float], *, confide
 
     size, tail, (deviation, spread_error) = len(equations.top), 1 - confidence, within
     rows, none = equations.bottom, np.zeros(len(equations.top))
-    noise = np.sqrt(sum(((one.slope * one.law.deviation) ** 2 for one in equations.noise), none))
+    noise = np.sqrt(sum(((term.slope * term.law.deviation) ** 2 for term in equations.noise), none))
     least, most = (rows + side * _reach(tail / (16 * size)) * noise for side in (-1, 1))
     doubted = least.min() <= 0 or any(doubtful(equations.at([place])) for place in range(size))
     if doubted or not deviation > 0 or not math.isfinite(spread_error):
@@ -351,7 +353,7 @@ def explained_share(equations: Equation, within: tuple[float, float], *, confide
     length, far = float(_between(means[None, :], share)[0]), _reach(tail / 16) * spread_error
     low = max(length - radius, 0.0) ** 2 * float((least / (least + most.sum() - most) / share).min())
     high = (length + radius) ** 2 * float((most / (most + least.sum() - least) / share).max())
-    variance = (normal**2 + 2 * sum((one**2 for one in scales), none)) / rows**2
+    variance = (normal**2 + 2 * sum((scale**2 for scale in scales), none)) / rows**2
     between = max(length**2 - float((share * (1 - share) * variance).sum()), 0.0)
     ends = (
         _share_of(low, deviation + far),
@@ -398,7 +400,7 @@ def _variance(equations: Equation, m: float) -> Floats:
     import numpy as np
 
     scales, deviation, _ = equations.errors(np.full(len(equations.top), m))
-    noise = 2 * sum((one**2 for one in scales), np.zeros_like(equations.top))
+    noise = 2 * sum((scale**2 for scale in scales), np.zeros_like(equations.top))
     return np.asarray(np.maximum(deviation**2 + noise, 1e-300))
 
 

@@ -1,7 +1,7 @@
 """Numbers of a population as estimating equations: what was released implies top - theta * bottom = 0, but for errors.
 
 A value is tested by how far that residual is from zero, against the law of its noise and of sampling; the values that
-are not rejected are its interval (test inversion; Fieller's for ratios). Sees released numbers and public facts only.
+are not rejected are its interval (test inversion; Fieller's for ratios). Uses released numbers and public facts only.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class Equation:
         """The estimate, within the ends: where the residual is zero."""
         import numpy as np
 
-        found = np.divide(self.top, self.bottom, out=np.full(self.top.shape, np.nan), where=self.bottom > 0)
-        return np.asarray(np.clip(found, self.low, self.high))
+        ratio = np.divide(self.top, self.bottom, out=np.full(self.top.shape, np.nan), where=self.bottom > 0)
+        return np.asarray(np.clip(ratio, self.low, self.high))
 
     @property
     def of_sample(self) -> Equation:
@@ -71,7 +71,7 @@ class Equation:
             self,
             top=self.top[places],
             bottom=self.bottom[places],
-            noise=tuple(NoiseTerm(one.law, one.constant[places], one.slope[places]) for one in self.noise),
+            noise=tuple(NoiseTerm(term.law, term.constant[places], term.slope[places]) for term in self.noise),
             spread=(self.spread[0][places], self.spread[1][places], self.spread[2][places]),
             slack=self.slack if isinstance(self.slack, float) else self.slack[places],
         )
@@ -88,7 +88,7 @@ class Equation:
         return Equation(
             factor * self.top + offset * self.bottom,
             self.bottom,
-            tuple(NoiseTerm(one.law, factor * one.constant - offset * one.slope, one.slope) for one in self.noise),
+            tuple(NoiseTerm(term.law, factor * term.constant - offset * term.slope, term.slope) for term in self.noise),
             (
                 factor**2 * constant - factor * offset * linear + offset**2 * square,
                 factor * linear - 2 * offset * square,
@@ -112,12 +112,12 @@ class Equation:
 
         scales: list[Floats] = []
         variance, grid = self.variance(theta), np.zeros(np.shape(theta))
-        for one in self.noise:
-            factor = np.abs(one.constant + one.slope * theta)
-            laplace, deviation = noises(one.law)
+        for term in self.noise:
+            factor = np.abs(term.constant + term.slope * theta)
+            laplace, deviation = noises(term.law)
             scales += [factor * scale for scale in laplace]
             variance = variance + (factor * deviation) ** 2
-            grid = grid + (factor * one.law.step / 2 if one.law.coarse else 0.0)
+            grid = grid + (factor * term.law.step / 2 if term.law.coarse else 0.0)
         # a grid is felt only where nothing else blurs it
         return scales, np.sqrt(variance), np.where(variance > grid**2, 0.0, grid)
 
@@ -125,8 +125,8 @@ class Equation:
         """Return the residual at a value, nearer to zero by the slack."""
         import numpy as np
 
-        found = self.top - theta * self.bottom
-        return np.asarray(np.sign(found) * np.maximum(np.abs(found) - self.slack, 0.0))
+        residual = self.top - theta * self.bottom
+        return np.asarray(np.sign(residual) * np.maximum(np.abs(residual) - self.slack, 0.0))
 
     def p_value(self, theta: Floats) -> Floats:
         """Return how likely a residual as far from zero is, if theta is true: two-sided."""
@@ -142,7 +142,7 @@ class Equation:
 
         known = self.bottom > 0
         scales, deviation, _ = self.errors(np.where(known, self.value, 0.0))
-        spread = np.sqrt(deviation**2 + 2 * sum((one**2 for one in scales), np.zeros_like(self.top)))
+        spread = np.sqrt(deviation**2 + 2 * sum((scale**2 for scale in scales), np.zeros_like(self.top)))
         return np.asarray(spread / np.where(known, self.bottom, np.nan))
 
     def bars(self, tail: float) -> Bars:
@@ -157,7 +157,7 @@ class Equation:
         center = np.where(known, self.value, np.clip(0.0, self.low, self.high))
         error = self.error
         low, high = inverted(self.p_value, center, (self.low, self.high), np.nan_to_num(error, nan=1.0), tail)
-        ratio = any(np.any(one.slope != 0) for one in self.noise)
+        ratio = any(np.any(term.slope != 0) for term in self.noise)
         lost = ~known | ((self.p_value(center) < tail) if ratio else False)
         low, high = np.where(lost, self.low, low), np.where(lost, self.high, high)
         return Bars(low, high, np.minimum(error, self.high - self.low))
@@ -165,9 +165,9 @@ class Equation:
 
 def noises(law: Law) -> tuple[tuple[float, ...], float]:
     """Return the scales of the Laplace noises that a law is the sum of, and the deviation of what is normal in it."""
-    several = getattr(law, "several", None)
-    if several is not None:
-        return tuple(scale for scale, times in several for _ in range(times)), 0.0
+    scales = getattr(law, "several", None)
+    if scales is not None:
+        return tuple(scale for scale, times in scales for _ in range(times)), 0.0
     if law.family == "gaussian":
         return (), law.deviation
     return tuple(law.scale * part for part in law.parts), 0.0
@@ -186,7 +186,7 @@ def inverted(
     """
     import numpy as np
 
-    found = []
+    reached = []
     for sign, end in ((-1.0, ends[0]), (1.0, ends[1])):
         inner, outer = center, center
         width = np.maximum(np.abs(step), 1e-300)
@@ -204,5 +204,5 @@ def inverted(
             middle = (inner + outer) / 2
             inside = p_value(middle) >= tail
             inner, outer = np.where(inside, middle, inner), np.where(inside, outer, middle)
-        found.append(np.where(beyond_all, end, outer))
-    return found[0], found[1]
+        reached.append(np.where(beyond_all, end, outer))
+    return reached[0], reached[1]

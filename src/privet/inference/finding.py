@@ -1,4 +1,4 @@
-"""What a test found: estimates with intervals, a p-value, how it was computed and what it assumes.
+"""The result of a test: estimates with intervals, a p-value, how it was computed and what it assumes.
 
 P-values of several tests are adjusted so that the error level holds for all of them at once.
 """
@@ -71,14 +71,14 @@ class Finding:
         return self.estimate.low, self.estimate.high
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data that JSON can hold; infinite ends of intervals are None."""
+        """Return plain data that JSON can represent; infinite ends of intervals are None."""
         return {
             "name": self.name,
             "hypothesis": self.hypothesis,
             "p_value": self.p_value,
             "statistic": self.statistic,
             "degrees": self.degrees,
-            "estimates": {name: _plain_estimate(one) for name, one in self.estimates.items()},
+            "estimates": {name: _plain_estimate(estimate) for name, estimate in self.estimates.items()},
             "method": self.method,
             "assumptions": list(self.assumptions),
             "notes": list(self.notes),
@@ -109,30 +109,35 @@ class Finding:
 
     def facts(self) -> list[tuple[str, str]]:
         """Return everything but the estimates as names and words, in the order in which they are shown."""
-        found = []
+        facts = []
         if self.hypothesis:
-            found.append(("hypothesis", self.hypothesis))
+            facts.append(("hypothesis", self.hypothesis))
         if self.statistic is not None:
             degrees = "" if self.degrees is None else f" ({self.degrees:g} degrees of freedom)"
-            found.append(("statistic", f"{self.statistic:.4g}{degrees}"))
+            facts.append(("statistic", f"{self.statistic:.4g}{degrees}"))
         if self.p_value is not None:
-            found.append(("p-value", shown_p_value(self.p_value)))
+            facts.append(("p-value", shown_p_value(self.p_value)))
         if self.method:
-            found.append(("method", self.method))
-        found += [("" if place else "assumes", text) for place, text in enumerate(self.assumptions)]
-        found += [("" if place else "notes", text) for place, text in enumerate(self.notes)]
+            facts.append(("method", self.method))
+        facts += [("" if place else "assumes", text) for place, text in enumerate(self.assumptions)]
+        facts += [("" if place else "notes", text) for place, text in enumerate(self.notes)]
         if self.cost:
-            found.append(("cost", cost_words(self.cost)))
-        return found
+            facts.append(("cost", cost_words(self.cost)))
+        return facts
 
     def _figures(self) -> list[Figures]:
-        several = list(self.estimates.items())
-        level = f"{several[0][1].confidence * 100:g}% interval"
+        estimates = list(self.estimates.items())
+        level = f"{estimates[0][1].confidence * 100:g}% interval"
         return [
-            Figures("", tuple(name for name, _ in several), right=False),
-            Figures("estimate", tuple(_shown(one.value, one) for _, one in several), right=True),
+            Figures("", tuple(name for name, _ in estimates), right=False),
+            Figures("estimate", tuple(_shown(estimate.value, estimate) for _, estimate in estimates), right=True),
             Figures(
-                level, tuple(f"{_shown(one.low, one)} to {_shown(one.high, one)}" for _, one in several), right=True
+                level,
+                tuple(
+                    f"{_shown(estimate.low, estimate)} to {_shown(estimate.high, estimate)}"
+                    for _, estimate in estimates
+                ),
+                right=True,
             ),
         ]
 
@@ -154,9 +159,9 @@ def _shown(value: float, of: Estimate) -> str:
     return f"{value:,.{min(digits, 12)}f}" if abs(value) < 1e15 else shown_error(value)
 
 
-def _plain_estimate(one: Estimate) -> dict[str, Any]:
-    numbers = {name: getattr(one, name) for name in ("value", "low", "high", "standard_error", "confidence")}
-    return {**{name: x if math.isfinite(x) else None for name, x in numbers.items()}, "covers": one.covers}
+def _plain_estimate(estimate: Estimate) -> dict[str, Any]:
+    numbers = {name: getattr(estimate, name) for name in ("value", "low", "high", "standard_error", "confidence")}
+    return {**{name: x if math.isfinite(x) else None for name, x in numbers.items()}, "covers": estimate.covers}
 
 
 Correction = Literal["holm", "benjamini-yekutieli", "benjamini-hochberg", "spending"]
@@ -185,7 +190,7 @@ def adjusted_p_values(
         method: "holm" for the chance of any false rejection; "benjamini-yekutieli" for the expected share of false
             rejections; "benjamini-hochberg" for the same with more power, for independent tests only; "spending" for
             the chance of any false rejection where you look at one test after another and may stop at any of them.
-        disjoint: whether the tests are of different people and of noise that was drawn for each by itself, which
+        disjoint: whether the tests are of different people and of noise that was drawn for each separately, which
             Benjamini and Hochberg's method needs. Tests on one noisy table are not.
         shares: with "spending", the share of the level that each test may use, in the order of the tests, fixed
             before the first: at most 1 in all, at least one for each p-value. 1/2, 1/4, 1/8, ... if left out.
@@ -214,20 +219,20 @@ def adjusted_p_values(
     if parts:
         return tuple(float_near(min(Fraction(1), Fraction(p) / part)) for p, part in zip(given, parts, strict=True))
     order = sorted(range(many), key=given.__getitem__)
-    found = [0.0] * many
+    adjusted = [0.0] * many
     if method == "holm":
         largest = 0.0
         for rank, place in enumerate(order):
             largest = max(largest, min(1.0, (many - rank) * given[place]))
-            found[place] = largest
+            adjusted[place] = largest
     else:
         factor = many * (math.fsum(1 / k for k in range(1, many + 1)) if method == "benjamini-yekutieli" else 1.0)
         least = 1.0
         for rank in range(many, 0, -1):
             place = order[rank - 1]
             least = min(least, factor / rank * given[place])
-            found[place] = least
-    return tuple(found)
+            adjusted[place] = least
+    return tuple(adjusted)
 
 
 def read_shares(shares: Sequence[Number] | None, method: Correction, many: int) -> tuple[Fraction, ...]:
@@ -241,7 +246,7 @@ def read_shares(shares: Sequence[Number] | None, method: Correction, many: int) 
         return ()
     if shares is None:
         return tuple(Fraction(1, 2**k) for k in range(1, many + 1))
-    parts = [_share(one) for one in listed(shares, "shares", "a list of shares, such as [0.5, 0.3, 0.2]")]
+    parts = [_share(share) for share in listed(shares, "shares", "a list of shares, such as [0.5, 0.3, 0.2]")]
     if len(parts) < many:
         raise BadParameter("shares", f"{len(parts)} shares", f"one for each of {many} tests")
     if sum(parts) > 1:
@@ -257,7 +262,7 @@ def _share(given: object) -> Fraction:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class FamilyOfFindings:
-    """What several tests found, with p-values that hold for all of them together."""
+    """The results of several tests, with p-values that hold for all of them together."""
 
     findings: tuple[Finding, ...]
     adjusted: tuple[float, ...]
@@ -273,7 +278,7 @@ class FamilyOfFindings:
         return tuple(p <= self.level for p in self.adjusted)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data that JSON can hold."""
+        """Return plain data that JSON can represent."""
         spent = {"shares": list(self.shares)} if self.shares else {}
         return {
             "method": self.method,
@@ -281,8 +286,8 @@ class FamilyOfFindings:
             **spent,
             "cost": dict(self.cost),
             "tests": [
-                {**one.to_dict(), "adjusted_p_value": p, "rejected": gone}
-                for one, p, gone in zip(self.findings, self.adjusted, self.rejected, strict=True)
+                {**finding.to_dict(), "adjusted_p_value": p, "rejected": gone}
+                for finding, p, gone in zip(self.findings, self.adjusted, self.rejected, strict=True)
             ],
         }
 
@@ -302,10 +307,10 @@ class FamilyOfFindings:
         return f"<div>{html_table(self._figures())}{html_facts(self.facts())}</div>"
 
     def _figures(self) -> list[Figures]:
-        spent = [Figures("share", tuple(f"{one:.4g}" for one in self.shares), right=True)] if self.shares else []
+        spent = [Figures("share", tuple(f"{share:.4g}" for share in self.shares), right=True)] if self.shares else []
         return [
-            Figures("hypothesis", tuple(one.hypothesis or one.name for one in self.findings), right=False),
-            Figures("p-value", tuple(shown_p_value(one.p_value or 0.0) for one in self.findings), right=True),
+            Figures("hypothesis", tuple(finding.hypothesis or finding.name for finding in self.findings), right=False),
+            Figures("p-value", tuple(shown_p_value(finding.p_value or 0.0) for finding in self.findings), right=True),
             *spent,
             Figures("adjusted", tuple(shown_p_value(p) for p in self.adjusted), right=True),
             Figures("rejected", tuple("yes" if gone else "no" for gone in self.rejected), right=False),
@@ -327,11 +332,9 @@ def judge_together(
     in the order in which the tests were planned: what is rejected stays so, whether you stop or go on.
 
     Args:
-        findings: what the tests found.
-        method: how p-values are adjusted, as for `adjusted_p_values`.
-        level: the error level of the family.
-        disjoint: whether the tests are of different people and of noise that was drawn for each by itself.
-        shares: with "spending", the share of the level of each test, as for `adjusted_p_values`.
+        findings: what the tests found. method: how p-values are adjusted, as for `adjusted_p_values`. level: the error
+        level of the family. disjoint: whether the tests are of different people and of noise that was drawn for each
+        separately. shares: with "spending", the share of the level of each test, as for `adjusted_p_values`.
 
     Example:
         >>> one = privet.inference.proportion_test(62.3, people=100, epsilon=1, equals=0.5)
@@ -339,12 +342,12 @@ def judge_together(
         True
     """
     made = tuple(listed(findings, "findings", "a list of findings"))
-    if not made or not all(isinstance(one, Finding) and one.p_value is not None for one in made):
+    if not made or not all(isinstance(finding, Finding) and finding.p_value is not None for finding in made):
         raise BadParameter("findings", f"{len(made)} values", "findings that have a p-value, at least one")
-    p_values = [one.p_value for one in made if one.p_value is not None]
+    p_values = [finding.p_value for finding in made if finding.p_value is not None]
     choice(method, "method", CORRECTIONS)
     parts = read_shares(shares, method, len(made))
-    found = adjusted_p_values(p_values, method=method, disjoint=disjoint, shares=parts or None)
+    adjusted = adjusted_p_values(p_values, method=method, disjoint=disjoint, shares=parts or None)
     alpha = float_near(open_probability(level, "level"))
     shown = tuple(map(float_near, parts))
-    return FamilyOfFindings(findings=made, adjusted=found, method=method, level=alpha, shares=shown)
+    return FamilyOfFindings(findings=made, adjusted=adjusted, method=method, level=alpha, shares=shown)

@@ -1,7 +1,7 @@
 """Tests of released histograms that know the noise: one against stated shares, and two by their ranks.
 
 The statistic of Mann and Whitney itself cannot be released: one person moves it by the size of the other group, which
-is private. Nothing here sees data.
+is private. Nothing here reads data.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Totals that agree with their parts: tables of sums at several levels, made consistent by weighted least squares.
 
-Sees released numbers and public variances only. A level is a set of axes; its table holds a number for each combination
+Uses released numbers and public variances only. A level is a set of axes; its table holds a number for each combination
 of their values, and a coarser level is a finer one summed up.
 """
 
@@ -61,8 +61,8 @@ class Mixed(Law):
 
     def times(self, factor: float) -> Law:
         """Return the law of this many times the noise."""
-        several = tuple((scale * factor, times) for scale, times in self.several)
-        return Mixed(self.family, self.scale * factor, self.step * factor, self.parts, several)
+        scales = tuple((scale * factor, times) for scale, times in self.several)
+        return Mixed(self.family, self.scale * factor, self.step * factor, self.parts, scales)
 
     def quantile(self, share: Floats) -> Floats:
         """Return the value below which the noise falls with these probabilities."""
@@ -115,7 +115,7 @@ Axes = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Noise:
-    """How the noise of a reconciled number is made of that of the levels: so much of a level's, and this many times."""
+    """How the noise of a reconciled number is made of that of the levels: this much of a level's, this many times."""
 
     parts: tuple[tuple[Axes, float, int], ...]
 
@@ -128,9 +128,9 @@ def reconcile(tables: Mapping[Axes, Floats], variances: Mapping[Axes, float]) ->
     """Return the tables that agree with each other and are nearest to those given, by weighted least squares.
 
     A table falls apart into components, one for each subset of its axes: what is left of the sums over the other axes
-    once every mean along an axis is taken away. Components are orthogonal, a level holds those of all its subsets, and
-    summing n cells up multiplies the variance of a component by n. So each component is averaged over the levels that
-    hold it, with weights one over its variance there, and put together again.
+    once every mean along an axis is taken away. Components are orthogonal, a level contains those of all its subsets,
+    and summing n cells up multiplies the variance of a component by n. So each component is averaged over the levels
+    that contain it, with weights one over its variance there, and put together again.
 
     Guarantee: post-processing of released numbers by public variances. The best linear unbiased estimate, where the
     true tables agree.
@@ -142,11 +142,11 @@ def reconcile(tables: Mapping[Axes, Floats], variances: Mapping[Axes, float]) ->
     weights = _weights(tables, variances, sizes)
     components = {}
     for inner, shares in weights.items():
-        found = np.zeros([sizes[axis] for axis in inner])
+        component = np.zeros([sizes[axis] for axis in inner])
         for outer, share in shares.items():
             table = tables[outer].sum(axis=tuple(place for place, axis in enumerate(outer) if axis not in inner))
-            found = found + share * _centred(np.asarray(table, dtype=np.float64))
-        components[inner] = found
+            component = component + share * _centred(np.asarray(table, dtype=np.float64))
+        components[inner] = component
     made = {}
     for axes, table in tables.items():
         total = np.zeros(table.shape)
@@ -166,7 +166,7 @@ def noise_of(sizes: Mapping[int, int], variances: Mapping[Axes, float]) -> dict[
     """
     _check_levels(sizes, variances)
     weights = _weights(variances, variances, sizes)
-    found = {}
+    noises = {}
     for axes in variances:
         parts = []
         for outer in variances:
@@ -182,8 +182,8 @@ def noise_of(sizes: Mapping[int, int], variances: Mapping[Axes, float]) -> dict[
                 times = beyond * math.prod(sizes[axis] - 1 for axis in both if axis not in agree)
                 if times and factor:
                     parts.append((outer, factor, times))
-        found[axes] = Noise(tuple(parts))
-    return found
+        noises[axes] = Noise(tuple(parts))
+    return noises
 
 
 def _check_levels(sizes: Mapping[int, int], variances: object) -> None:
@@ -206,13 +206,13 @@ def _weights(
     levels: Mapping[Axes, object], variances: Mapping[Axes, float], sizes: Mapping[int, int]
 ) -> dict[Axes, dict[Axes, float]]:
     """Return for each component the share that each level has in it."""
-    found: dict[Axes, dict[Axes, float]] = {}
+    weights: dict[Axes, dict[Axes, float]] = {}
     for outer in levels:
         for inner in _subsets(outer):
-            found.setdefault(inner, {})[outer] = 1.0 / (variances[outer] * _cells(outer, inner, sizes))
+            weights.setdefault(inner, {})[outer] = 1.0 / (variances[outer] * _cells(outer, inner, sizes))
     return {
         inner: {outer: weight / math.fsum(shares.values()) for outer, weight in shares.items()}
-        for inner, shares in found.items()
+        for inner, shares in weights.items()
     }
 
 

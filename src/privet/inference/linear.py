@@ -1,6 +1,6 @@
 """What noisy sums of products yield: linear regression, covariances, correlations and principal components.
 
-Coefficients have regions that hold their level under noise. Everything here sees released numbers and public facts
+Coefficients have regions that keep their level under noise. Everything here uses released numbers and public facts
 only. Sums of products have independent noise of known scales; one that stands at several places of a matrix has the
 same noise at each of them.
 """
@@ -209,7 +209,7 @@ class LinearFit:
 
     @cached_property
     def _every_weight(self) -> tuple[Floats, Floats] | None:
-        """The weights at b = 0, and how they change with each coefficient; None where that is too much to hold."""
+        """The weights at b = 0, and how they change with each coefficient; None where that is too much to keep."""
         import numpy as np
 
         size = len(self.columns)
@@ -536,5 +536,5 @@ def _noise_norm(weights: Floats, moments: NoisyMoments, confidence: float, seed:
     else:
         points = ndtri(shares)
     noises = points.reshape(_DRAWS, len(moments.scales)) * moments.scales
-    norms = [float(np.max(np.abs(np.linalg.eigvalsh(weights @ one)))) for one in noises]
+    norms = [float(np.max(np.abs(np.linalg.eigvalsh(weights @ noise)))) for noise in noises]
     return float(np.quantile(norms, confidence))

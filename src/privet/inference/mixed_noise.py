@@ -40,7 +40,7 @@ def beyond(away: Floats, scales: Sequence[Floats], deviation: Floats) -> Floats:
     import numpy as np
 
     t, sigma = np.broadcast_arrays(np.abs(away), deviation)
-    every = np.array([np.broadcast_to(np.abs(one), t.shape) for one in scales] or [np.zeros(t.shape)])
+    every = np.array([np.broadcast_to(np.abs(scale), t.shape) for scale in scales] or [np.zeros(t.shape)])
     every = -np.sort(-every, axis=0)
     kept, rest = every[:_KEPT], every[_KEPT:]
     sigma = np.sqrt(sigma**2 + 2 * (rest**2).sum(axis=0))
@@ -52,13 +52,13 @@ def beyond(away: Floats, scales: Sequence[Floats], deviation: Floats) -> Floats:
     b = np.where(small, floors, kept)
     for place in range(len(b) - 2, -1, -1):
         b[place] = np.maximum(b[place], b[place + 1] * (1 + _APART))
-    found = np.zeros(t.shape)
-    for place, one in enumerate(b):
+    total = np.zeros(t.shape)
+    for place, own in enumerate(b):
         weight = np.ones(t.shape)
         for other in (*b[:place], *b[place + 1 :]):
-            weight = weight / (1 - (other / one) ** 2)
-        found = found + weight * _one_sided(t, one, np.maximum(sigma, 1e-9 * top))
-    return np.asarray(np.clip(2 * found, 0.0, 1.0))
+            weight = weight / (1 - (other / own) ** 2)
+        total = total + weight * _one_sided(t, own, np.maximum(sigma, 1e-9 * top))
+    return np.asarray(np.clip(2 * total, 0.0, 1.0))
 
 
 def _one_sided(t: Floats, b: Floats, sigma: Floats) -> Floats:
@@ -129,7 +129,7 @@ def _variance(scales: Floats, family: Family) -> float:
 
 
 def _shares(scales: Floats, deviation: float, family: Family) -> tuple[float, ...]:
-    """Return the Laplace noises that can be told from normal ones, as shares of the deviation, rounded and in order."""
+    """Return the Laplace noises that differ from normal ones, as shares of the deviation, rounded and in order."""
     import numpy as np
 
     if family == "gaussian" or deviation <= 0:
@@ -138,7 +138,7 @@ def _shares(scales: Floats, deviation: float, family: Family) -> tuple[float, ..
     kept = each[each > 0.1]
     if float(np.sum(kept**4)) < 0.01:
         return ()
-    return tuple(round(float(one), _DIGITS) for one in kept)
+    return tuple(round(float(share), _DIGITS) for share in kept)
 
 
 def _curve(shares: tuple[float, ...]) -> tuple[NDArray[Any], NDArray[Any]]:

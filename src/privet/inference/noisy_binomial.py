@@ -139,8 +139,8 @@ class SeenCount:
     @classmethod
     def drawn_with(cls, count: int, part: Fraction) -> SeenCount:
         """Return a released whole number and the uniform part that was drawn with it, also where that is 0."""
-        found = float_near(part)
-        return cls(near_count(count), found, found)
+        place = float_near(part)
+        return cls(near_count(count), place, place)
 
     @property
     def drawn(self) -> bool:
@@ -229,7 +229,7 @@ class NoisyBinomial:
 
 
 def near_count(released: int) -> int:
-    """Return a released count, moved to one that a double holds: all beyond imply the same about a share."""
+    """Return a released count, moved to one that a double represents: all beyond imply the same about a share."""
     return min(max(int(released), -_FAR), _FAR)
 
 
@@ -239,8 +239,8 @@ def _reaches(people: int, share: float, least: Floats) -> Floats:
     from scipy.special import betainc
 
     inside = np.clip(least, 1, people)
-    found = betainc(inside, people - inside + 1, share)
-    return np.asarray(np.where(least <= 0, 1.0, np.where(least > people, 0.0, found)))
+    total = betainc(inside, people - inside + 1, share)
+    return np.asarray(np.where(least <= 0, 1.0, np.where(least > people, 0.0, total)))
 
 
 def _probability(computed: float) -> float:

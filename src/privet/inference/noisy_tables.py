@@ -1,6 +1,6 @@
 """Released tables of counts, as tests need them: the noise on their cells, and statistics of many tables at once.
 
-Sees released numbers and the public law of their noise only.
+Uses released numbers and the public law of their noise only.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SMOOTH = 40.0
 """From this many drawn integers per standard deviation on, a rounded normal number is a discrete Gaussian one."""
 
 _FAR = 40
-_MANY = 10_000.0
+_LARGE_MEAN = 10_000.0
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def poisson_at(mean: float, shares: Floats) -> Floats:
     import numpy as np
     from scipy.special import ndtri, pdtr
 
-    if mean > _MANY:
+    if mean > _LARGE_MEAN:
         z = ndtri(shares)
         return np.asarray(np.rint(mean + math.sqrt(mean) * z + (z**2 - 1) / 6))
     reach = 9 * math.sqrt(mean) + 40
@@ -250,8 +250,8 @@ def _explained(moves: Floats, slopes: Floats, rows: int) -> Floats:
     left[:, places, places] += moves[:, kept, kept]
     slope = slopes[:, gone]
     rest = slopes[:, kept] - (slope[:, None, :] @ scaled)[:, 0]
-    found = (slope**2 / diagonal).sum(1)
-    return np.asarray(found + (rest * np.linalg.solve(left, rest[..., None])[..., 0]).sum(1))
+    length = (slope**2 / diagonal).sum(1)
+    return np.asarray(length + (rest * np.linalg.solve(left, rest[..., None])[..., 0]).sum(1))
 
 
 def _tangents(weights: Floats, rest: Floats, down: Floats, across: Floats) -> tuple[Floats, Floats, Floats]:

@@ -1,6 +1,6 @@
 """Tests of proportions from noisy counts of people: one, or the difference of two; and the sizes that they need.
 
-Nothing here sees data, and nothing is drawn: the uniform number that makes the tests exact was drawn with the noise.
+Nothing here reads data, and nothing is drawn: the uniform number that makes the tests exact was drawn with the noise.
 What a hypothesis leaves open (the number of people, the share that both groups have) is covered by an interval that
 misses it with a probability of 1e-5. A p-value is the largest over that interval, plus 1e-5.
 """
@@ -77,7 +77,7 @@ class ShareTest:
 
 
 def read_share_test(equals: Any, alternative: Any, within: Any) -> ShareTest:
-    """Return a hypothesis about one proportion, from what a caller gave."""
+    """Return a hypothesis about one proportion, from a caller's arguments."""
     choice(alternative, "alternative", _SIDES)
     if within is not None:
         if alternative != "two-sided" or equals is not None:
@@ -230,15 +230,15 @@ def proportion_power(
 
 
 def power_of(people: int, noise: SmoothNoise, test: ShareTest, true: float, level: float) -> float:
-    """Return how probably the test of one proportion rejects, for what a caller gave and was read."""
+    """Return how probably the test of one proportion rejects, for arguments that were read."""
     null, real = (NoisyBinomial(people, share, noise) for share in (test.equals, true))
-    found = 0.0
+    power = 0.0
     tail = level / 2 if test.alternative == "two-sided" else level
     if test.alternative != "less":
-        found += real.at_least(*_threshold(null.at_least, null, tail, 1))
+        power += real.at_least(*_threshold(null.at_least, null, tail, 1))
     if test.alternative != "greater":
-        found += real.at_most(*_threshold(null.at_most, null, tail, -1))
-    return min(1.0, found)
+        power += real.at_most(*_threshold(null.at_most, null, tail, -1))
+    return min(1.0, power)
 
 
 def _threshold(chance: Callable[[int, float], float], null: NoisyBinomial, tail: float, side: int) -> tuple[int, float]:
@@ -433,18 +433,18 @@ class TwoShares:
         sizes = list(product(self.first.sizes[:2], self.second.sizes[:2]))
         shares = [least + (most - least) * place / (grid - 1) for place in range(grid)] if most > least else [least]
         for share in shares:
-            for one, other in sizes:
-                yield share, max(1, one), max(1, other)
+            for size, other in sizes:
+                yield share, max(1, size), max(1, other)
 
     def chance(self, difference: float, side: int, grid: int = _P_VALUE_GRID) -> float:
         """Return the largest chance of counts as far to one side of a difference, over what it leaves open."""
-        found = 0.0
-        for share, one, other in self.nuisances(difference, grid):
+        largest = 0.0
+        for share, size, other in self.nuisances(difference, grid):
             mine = min(1.0, max(0.0, share + difference))
-            law = SumLaw((*self.first.parts(mine, one, 1 / one), *self.second.parts(share, other, -1 / other)))
-            moved = self.first.moved(mine) / one - self.second.moved(share) / other
-            found = max(found, law.at_least(moved) if side > 0 else law.at_most(moved))
-        return min(1.0, UNCOVERED + found)
+            law = SumLaw((*self.first.parts(mine, size, 1 / size), *self.second.parts(share, other, -1 / other)))
+            moved = self.first.moved(mine) / size - self.second.moved(share) / other
+            largest = max(largest, law.at_least(moved) if side > 0 else law.at_most(moved))
+        return min(1.0, UNCOVERED + largest)
 
     @property
     def difference(self) -> float:
@@ -482,21 +482,21 @@ def conclude_difference(
             covers="sampling and noise",
         )
     }
-    for name, one in zip(names, (shares.first, shares.second), strict=True):
-        ends = one.interval(max(tail - (0 if one.people is not None else UNCOVERED), 1e-6))
+    for name, counted in zip(names, (shares.first, shares.second), strict=True):
+        ends = counted.interval(max(tail - (0 if counted.people is not None else UNCOVERED), 1e-6))
         estimates[f"share of {name}"] = Estimate(
-            value=min(max(one.share, ends[0]), ends[1]),
+            value=min(max(counted.share, ends[0]), ends[1]),
             low=ends[0],
             high=ends[1],
             confidence=confidence,
-            standard_error=one.deviation,
+            standard_error=counted.deviation,
             covers="sampling and noise",
         )
     notes: tuple[str, ...] = ()
-    for name, one in zip(names, (shares.first, shares.second), strict=True):
-        if one.people is not None:
-            everyone = NoisyBinomial(one.people, 1.0, IntegerNoise(one.law))
-            notes += too_many(everyone.at_least(one.hits, -0.5), one.people, name)
+    for name, counted in zip(names, (shares.first, shares.second), strict=True):
+        if counted.people is not None:
+            everyone = NoisyBinomial(counted.people, 1.0, IntegerNoise(counted.law))
+            notes += too_many(everyone.at_least(counted.hits, -0.5), counted.people, name)
     return Finding(
         name="Test of two proportions" if test.within is None else "Equivalence test of two proportions",
         hypothesis=test.words(f"the share of {names[0]} less that of {names[1]}"),
@@ -510,7 +510,7 @@ def conclude_difference(
 
 
 def read_difference_test(equals: Any, alternative: Any, within: Any) -> ShareTest:
-    """Return a hypothesis about a difference, from what a caller gave."""
+    """Return a hypothesis about a difference, from a caller's arguments."""
     if within is None:
         choice(alternative, "alternative", ("two-sided", "greater", "less"))
         return ShareTest(_difference(equals, "equals"), alternative)
@@ -526,10 +526,10 @@ def read_difference_test(equals: Any, alternative: Any, within: Any) -> ShareTes
 
 
 def _difference(value: Any, parameter: str) -> float:
-    found = rational(value, parameter)
-    if not -1 < found < 1:
+    difference = rational(value, parameter)
+    if not -1 < difference < 1:
         raise BadParameter(parameter, value, "a difference of two shares, between -1 and 1")
-    return float_near(found)
+    return float_near(difference)
 
 
 def two_proportions_test(
@@ -593,18 +593,16 @@ def needed(
     level: Number = 0.05,
     groups: int = 1,
 ) -> int | float:
-    """Return how many people a test of a proportion needs at an epsilon, or how much epsilon with so many people.
+    """Return how many people a test of a proportion needs at an epsilon, or how much epsilon with this many people.
 
     Args:
-        equals: the share under the hypothesis; of two groups, the share of the second.
-        when: the share that the test should tell from it; of two groups, the share of the first.
-        people: how many people are asked, in each group, to find the epsilon. Pass either people or epsilon.
-        epsilon: the privacy loss of the release, to find the number of people.
-        delta: the delta of the release; 0 if left out. Two groups have none.
-        power: the probability with which the test should reject.
-        alternative: "two-sided", "greater" or "less".
-        level: the probability of rejecting a true hypothesis.
-        groups: 1, or 2 for the test of `two_proportions_test`, with equal groups whose sizes are public.
+        equals: the share under the hypothesis; of two groups, the share of the second. when: the share that the test
+        should distinguish from it; of two groups, the share of the first. people: how many people are asked, in each
+        group, to find the epsilon. Pass either people or epsilon. epsilon: the privacy loss of the release, to find the
+        number of people. delta: the delta of the release; 0 if left out. Two groups have none. power: the probability
+        with which the test should reject. alternative: "two-sided", "greater" or "less". level: the probability of
+        rejecting a true hypothesis. groups: 1, or 2 for the test of `two_proportions_test`, with equal groups whose
+        sizes are public.
 
     Returns:
         The least number of people, in each group, or the least epsilon to three digits, rounded up.
@@ -671,7 +669,7 @@ def power_of_two(shares: tuple[float, float], people: int, law: NoiseLaw, test: 
     def chance(away: float) -> float:
         """Return the p-value, on that side, of counts that differ by this share and add up to their mean."""
         hits = [round(middle + sign * side * people * away / 2) for sign in (1, -1)]
-        first, second = (CountedShare(one, law, people=people) for one in hits)
+        first, second = (CountedShare(hit, law, people=people) for hit in hits)
         return TwoShares(first, second).chance(0.0, side, _END_GRID)
 
     samples = (BinomialPart(people, share, sign / people) for share, sign in zip(shares, (1, -1), strict=True))

@@ -1,6 +1,6 @@
-"""What noisy numbers of people by the size of their contribution say: which limit errs least, and what it takes away.
+"""What noisy numbers of people by the size of their contribution imply: which limit errs least, and what it takes away.
 
-Sees released numbers and public facts only, and may be repeated at will.
+Uses released numbers and public facts only, and may be repeated at will.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from privet.core.event import Floats
 
 _SEEN = 4.5
-"""A bin holds people for sure if its number exceeds this many scales of its noise, and more the further off it is."""
+"""A bin has people for certain if its number exceeds this many scales of its noise, and more the further off it is."""
 
 _FURTHER = 1.2 * math.log(2)
 """How many scales more for each empty bin between: noise taken for people there costs twice as much with each bin."""
@@ -29,7 +29,7 @@ _WINDOW = 3
 _QUANTILE = 0.7
 """Of the limits that likely tails lead to, this quantile is taken: too high a limit errs a little less than too low."""
 
-_LEAST, _MOST = 0.1, 1e15
+_LEAST, _LARGEST = 0.1, 1e15
 """No noise is taken for smaller, and no number of people for larger: neither matters, and both compute."""
 
 
@@ -46,7 +46,7 @@ def limit_for(noisy: Sequence[int], scale: float, people: float) -> int:
     import numpy as np
 
     scale = max(scale, _LEAST)
-    y = np.clip(np.asarray([float(one) for one in noisy]), -_MOST, _MOST)
+    y = np.clip(np.asarray([float(number) for number in noisy]), -_LARGEST, _LARGEST)
     last = len(y) - 1
     seen = 0
     for place in range(1, last + 1):
@@ -65,7 +65,7 @@ def limit_for(noisy: Sequence[int], scale: float, people: float) -> int:
     below = np.broadcast_to(np.maximum(y[:start], 0.0), (len(fitted), start))
     bins = np.concatenate((below, fitted), axis=1)
     above = np.maximum(np.cumsum(bins[:, ::-1], axis=1)[:, ::-1][:, 1:], 1e-9)  # the edge 2**b, and who exceeds it
-    places = np.array([_crossing(one, people) for one in above])
+    places = np.array([_crossing(row, people) for row in above])
     order = np.argsort(places)
     shares = np.cumsum(likely[order]) / likely.sum()
     chosen = places[order][min(int(np.searchsorted(shares, _QUANTILE)), len(places) - 1)]
@@ -79,13 +79,13 @@ def _tails(offsets: Sequence[int]) -> Floats:
     """
     import numpy as np
 
-    found = []
+    tails = []
     for first in _FIRST:
         for factor in _FACTORS:
             ahead = [first * sum(factor**i for i in range(1, m + 1)) for m in offsets]
             back = [-first * sum(factor**-i for i in range(-m)) for m in offsets]
-            found.append([one + other for one, other in zip(ahead, back, strict=True)])
-    return np.asarray(np.exp(np.clip(found, -50.0, 50.0)))
+            tails.append([part + other for part, other in zip(ahead, back, strict=True)])
+    return np.asarray(np.exp(np.clip(tails, -50.0, 50.0)))
 
 
 _FIRST = tuple(-math.exp(math.log(0.2) + step * math.log(25) / 23) for step in range(24))
@@ -122,11 +122,11 @@ def lost_at_most(noisy: Sequence[int], most: Sequence[float], law: Law, tail: fl
     """
     import numpy as np
 
-    counted = [(y, one) for y, one in zip(noisy, most, strict=True) if one > 0]
+    counted = [(y, weight) for y, weight in zip(noisy, most, strict=True) if weight > 0]
     if not counted:
         return 0.0
-    largest = max(one for _, one in counted)
-    parts = tuple(one / largest for _, one in counted)
+    largest = max(weight for _, weight in counted)
+    parts = tuple(weight / largest for _, weight in counted)
     noise = Law(law.family, law.scale * largest, 0.0, parts)
-    reach = float(noise.quantile(np.array([1 - tail]))[0]) + sum(one for _, one in counted) / 2
-    return max(0.0, math.fsum(float(y) * one for y, one in counted) + reach)
+    reach = float(noise.quantile(np.array([1 - tail]))[0]) + sum(weight for _, weight in counted) / 2
+    return max(0.0, math.fsum(float(y) * weight for y, weight in counted) + reach)

@@ -1,7 +1,7 @@
-"""Chi-squared tests of released tables that hold their level under the noise; the usual one beside them, to compare.
+"""Chi-squared tests of released tables that keep their level under the noise; the usual one beside them, to compare.
 
-Shares of the groups of a table have intervals by Fieller's inversion. Nothing here sees data: what is tested are
-released counts, and the law of their noise is public.
+Shares of the groups of a table have intervals by Fieller's inversion. Nothing here reads data: tests are of released
+counts, and the law of their noise is public.
 """
 
 from __future__ import annotations
@@ -171,9 +171,9 @@ def finding_of_table(table: NoisyTable, shares: Floats | None, *, method: Method
         raise RequestError(f"a table has from 2 to {MOST_CELLS:,} cells; join values until it does")
     degrees = model.degrees(*table.counts.shape)
     name = "Chi-squared test of independence" if shares is None else "Chi-squared test of fit"
-    found = Finding(name=name, degrees=degrees, assumptions=_assumptions(table))
+    finding = Finding(name=name, degrees=degrees, assumptions=_assumptions(table))
     if chosen == "naive":
-        return _naive(found, float(pearson(counts, model)[0]))
+        return _naive(finding, float(pearson(counts, model)[0]))
     smooth = _limit_holds(table, model)
     statistic = pearson if chosen == "pearson-simulated" else projected
     value = float(statistic(counts, model)[0])
@@ -185,14 +185,14 @@ def finding_of_table(table: NoisyTable, shares: Floats | None, *, method: Method
         words = f"{'Pearson' if statistic is pearson else 'projected'} statistic, law of {number_simulated(table):,}"
         words += f" simulated tables{f'; {_ROUGH_COUNTS}' if chosen == 'auto' else ''}{more}"
     effects = {} if statistic is pearson else _effects(table, model, value, confidence)
-    return replace(found, p_value=p, statistic=value, method=words, estimates=effects)
+    return replace(finding, p_value=p, statistic=value, method=words, estimates=effects)
 
 
-def _naive(found: Finding, value: float) -> Finding:
+def _naive(finding: Finding, value: float) -> Finding:
     """Return what the usual test would say, and that it is wrong: there is no p-value to take by mistake."""
-    wrong = shown_p_value(_tail(value, int(found.degrees or 1)))
+    wrong = shown_p_value(_tail(value, int(finding.degrees or 1)))
     return replace(
-        found,
+        finding,
         statistic=value,
         method="Pearson's statistic, which takes the noise for evidence",
         notes=(
@@ -254,13 +254,13 @@ def _simulated(
     size = max(1, round(float(model.sizes(counts)[0])))
     down, across = (shares[0] for shares in model.fitted(counts))
     points = table.points()
-    found = [_share_beyond(table, model, statistic, value, size, (down, across), points)]
+    p_values = [_share_beyond(table, model, statistic, value, size, (down, across), points)]
     rough = model.shares is None and _total_error(table) * _ROUGH > size
     if rough:
         uneven = (_uneven(table.counts.sum(1), table, 1), _uneven(table.counts.sum(0), table, 0))
-        found.append(_share_beyond(table, model, statistic, value, size, uneven, points))
+        p_values.append(_share_beyond(table, model, statistic, value, size, uneven, points))
     words = "; the noise is nearly as large as the counts: the larger of two p-values, conservative" if rough else ""
-    return max(found), words
+    return max(p_values), words
 
 
 def _share_beyond(
@@ -375,8 +375,8 @@ def _noncentral(statistic: float, degrees: int, share: float) -> float:
         return 0.0
     if statistic > _LARGE * degrees:
         return float(max(math.sqrt(statistic - degrees) - ndtri(share), 0.0)) ** 2
-    found = float(chndtrinc(statistic, degrees, share))
-    return found if math.isfinite(found) and found > 0 else 0.0
+    value = float(chndtrinc(statistic, degrees, share))
+    return value if math.isfinite(value) and value > 0 else 0.0
 
 
 def read_table(released: object, noise: object, size: object, each: object) -> NoisyTable:
@@ -504,7 +504,7 @@ def share_intervals(
 
 
 def difference(first: Estimate, second: Estimate) -> Estimate:
-    """Return the difference of two independent shares, with an interval that their own intervals give.
+    """Return the difference of two independent shares, with an interval that their own intervals yield.
 
     Cites: [New98, method 10].
     """

@@ -48,7 +48,7 @@ def judge_all(entries: Sequence[AuditEntry], *, samples: int | None, processes: 
 
 
 def look_at_bits(outlets: Sequence[DoublesCheck], *, processes: int) -> Iterator[tuple[DoublesCheck, Report]]:
-    """Yield what the low bits of each outlet tell, in their order."""
+    """Yield what the low bits of each outlet reveal, in their order."""
     if processes == 1 or len(outlets) <= _RUN_HERE:
         yield from ((outlet, outlet.judge()) for outlet in outlets)
         return

@@ -73,31 +73,31 @@ def _flips(epsilon: float, scores: Any) -> list[float]:
     Cites: [MS20, Alg. 1].
     """
     coins = np.exp(epsilon / 2 * (np.asarray(scores, dtype=np.float64) - max(scores)))
-    found = []
+    chances = []
     for i, coin in enumerate(coins):
         product = np.polynomial.Polynomial([1.0])
         for j, other in enumerate(coins):
             product = product * np.polynomial.Polynomial([1.0, -other]) if j != i else product
-        found.append(float(coin * (product.integ()(1.0) - product.integ()(0.0))))
-    return found
+        chances.append(float(coin * (product.integ()(1.0) - product.integ()(0.0))))
+    return chances
 
 
 def _largest(epsilon: float, scores: Any) -> list[float]:
     """Return the law of the largest score with Laplace noise of scale 2 / epsilon: the winner, whatever its gap."""
-    found = np.array(_with_gap(epsilon, scores)).reshape(len(scores), -1).sum(axis=1)
-    return [float(part) for part in found / found.sum()]
+    chances = np.array(_with_gap(epsilon, scores)).reshape(len(scores), -1).sum(axis=1)
+    return [float(part) for part in chances / chances.sum()]
 
 
 def _in_order(epsilon: float, scores: Any) -> list[float]:
     """Return the law of two winners in order: exponential mechanisms of epsilon / 2 each among those that are left."""
     weights = [math.exp(epsilon / 4 * score) for score in scores]
-    found = []
+    chances = []
     for order in permutations(range(len(scores)), 2):
         chance, left = 1.0, sum(weights)
         for winner in order:
             chance, left = chance * weights[winner] / left, left - weights[winner]
-        found.append(chance)
-    return found
+        chances.append(chance)
+    return chances
 
 
 def _with_gap(epsilon: float, scores: Any) -> list[float]:
@@ -110,7 +110,7 @@ def _with_gap(epsilon: float, scores: Any) -> list[float]:
     points, weights = np.polynomial.legendre.leggauss(12)
     half = np.diff(edges)[:, None] / 2
     m, dm = (edges[:-1, None] + half * (points + 1)).ravel(), (half * weights).ravel()
-    found = []
+    chances = []
     for i, score in enumerate(scores):
         others = [other for j, other in enumerate(scores) if j != i]
         below = np.array([_below(rate * (m - other)) for other in others])
@@ -119,9 +119,9 @@ def _with_gap(epsilon: float, scores: Any) -> list[float]:
             for j, other in enumerate(others)
         )
         ahead = [float(np.sum(dm * density * _below(-rate * (m + edge - score)))) for edge in _EDGES]
-        found += [here - beyond for here, beyond in zip(ahead, [*ahead[1:], 0.0], strict=True)]
-    total = math.fsum(found)
-    return [chance / total for chance in found]
+        chances += [here - beyond for here, beyond in zip(ahead, [*ahead[1:], 0.0], strict=True)]
+    total = math.fsum(chances)
+    return [chance / total for chance in chances]
 
 
 def _below(x: Any) -> Any:
@@ -165,7 +165,7 @@ SELECTIONS: tuple[AuditEntry, ...] = (
 # Audits of the rules that show a key which public facts do not name, each against its exact chances.
 
 
-_FEW = Fraction(1, 20)
+_DELTA = Fraction(1, 20)
 """A delta that is large enough for samples to resolve."""
 
 _FINE = 1.0001
@@ -177,7 +177,7 @@ def _optimal(epsilon: float, people: int) -> list[float]:
 
     Cites: [DVGM22, Thm 1].
     """
-    shown, grown, few = 0.0, math.exp(epsilon), float(_FEW)
+    shown, grown, few = 0.0, math.exp(epsilon), float(_DELTA)
     for _ in range(people):
         shown = min(grown * shown + few, 1 - (1 - shown - few) / grown, 1.0)
     return [shown, 1 - shown]
@@ -185,7 +185,7 @@ def _optimal(epsilon: float, people: int) -> list[float]:
 
 def _laplace(epsilon: float, people: int) -> list[float]:
     """Return the chance that people and Laplace noise exceed 1 + q, for the q that noise exceeds with chance delta."""
-    beyond = 1 - math.log(2 * float(_FEW)) / epsilon - people
+    beyond = 1 - math.log(2 * float(_DELTA)) / epsilon - people
     chance = math.exp(-epsilon * abs(beyond)) / 2
     shown = chance if beyond > 0 else 1 - chance
     return [shown, 1 - shown]
@@ -195,17 +195,17 @@ def _gaussian(epsilon: float, people: int) -> list[float]:
     """Return the same for Gaussian noise that keeps (epsilon, delta / 2), and a q for the other half of delta."""
     from scipy.special import ndtr, ndtri
 
-    half = float(_FEW) / 2
+    half = float(_DELTA) / 2
     sigma = least_sigma(epsilon, half)
     shown = float(ndtr((people - 1) / sigma + ndtri(half)))
     return [shown, 1 - shown]
 
 
 KEYS: tuple[AuditEntry, ...] = (
-    known("Keys, optimal rule", lambda leak: OptimalKeys(epsilon=leak, delta=_FEW), _optimal, (2, 3), stated=1),
+    known("Keys, optimal rule", lambda leak: OptimalKeys(epsilon=leak, delta=_DELTA), _optimal, (2, 3), stated=1),
     known(
         "Keys, Laplace threshold",
-        lambda leak: LaplaceThreshold(epsilon=leak, delta=_FEW),
+        lambda leak: LaplaceThreshold(epsilon=leak, delta=_DELTA),
         _laplace,
         (2, 3),
         stated=1,
@@ -213,7 +213,7 @@ KEYS: tuple[AuditEntry, ...] = (
     ),
     known(
         "Keys, Gaussian threshold",
-        lambda leak: GaussianThreshold(epsilon=4 * leak, delta=_FEW),
+        lambda leak: GaussianThreshold(epsilon=4 * leak, delta=_DELTA),
         _gaussian,
         (1, 2),
         stated=4,
@@ -254,12 +254,12 @@ def _law(epsilon: float, queries: Any, limit: int = 1) -> dict[Any, float]:
 def _gap_law(epsilon: float, queries: Any) -> dict[Any, float]:
     """Return the law of where a query crossed first, and of its gap, larger ones together."""
     sparse, many = SparseLaw(*_scales(epsilon, 1), limit=1, shows="gap"), tuple(range(120))
-    found: dict[Any, float] = {}
+    chances: dict[Any, float] = {}
     for pattern, chance in sparse.law(tuple(queries), threshold=_THRESHOLD, shown=many).items():
         gap = pattern[-1] if pattern else None
         label = None if gap is None else (len(pattern), min(gap, _SHOWN))
-        found[label] = found.get(label, 0.0) + chance
-    return found
+        chances[label] = chances.get(label, 0.0) + chance
+    return chances
 
 
 def _measured_law(epsilon: float, queries: Any) -> dict[Any, float]:
@@ -267,15 +267,15 @@ def _measured_law(epsilon: float, queries: Any) -> dict[Any, float]:
 
     A half of epsilon goes to the crossing, and a half to the number.
     """
-    found: dict[Any, float] = {}
+    chances: dict[Any, float] = {}
     for pattern, chance in _law(epsilon / 2, queries).items():
         if pattern[-1] is None:
-            found[None] = found.get(None, 0.0) + chance
+            chances[None] = chances.get(None, 0.0) + chance
             continue
         for drawn, part in integers(2 / epsilon).items():
             number = min(max(queries[len(pattern) - 1] + drawn, -_SHOWN), _SHOWN)
-            found[len(pattern), number] = found.get((len(pattern), number), 0.0) + chance * part
-    return found
+            chances[len(pattern), number] = chances.get((len(pattern), number), 0.0) + chance * part
+    return chances
 
 
 def _places(limit: int) -> Any:
@@ -330,7 +330,7 @@ SPARSE: tuple[AuditEntry, ...] = (
 
 
 _LAST, _MIDDLE = 4_920_000, 4_910_000
-"""Places so many that the few which hold rows weigh nothing, and a middle that balances the two sides."""
+"""Places so many that the few which have rows weigh nothing, and a middle that balances the two sides."""
 
 _WIDE, _CUTS = 240_000, (200_000, 230_000)
 _ROUNDED = 1.002
@@ -375,13 +375,13 @@ def _runs(epsilon: float, values: Any) -> list[float]:
     widths = [b - a for a, b in pairwise(ends)]
     ranks = [sum(value <= end for value in values) for end in ends[:-1]]
     goals = [(b - a) * len(values) for a, b in pairwise((0, _LOW, _HIGH, 1))]
-    found = []
+    weights = []
     for low, high in combinations_with_replacement(range(len(widths)), 2):
         counts = (ranks[low], ranks[high] - ranks[low], len(values) - ranks[high])
         off = sum(abs(count - goal) for count, goal in zip(counts, goals, strict=True))
-        several = widths[low] * widths[high] / (2 if low == high else 1)
-        found.append(several * math.exp(-epsilon / 4 * off))
-    return [weight / sum(found) for weight in found]
+        size = widths[low] * widths[high] / (2 if low == high else 1)
+        weights.append(size * math.exp(-epsilon / 4 * off))
+    return [weight / sum(weights) for weight in weights]
 
 
 def _run_of(rows: Any) -> Any:
@@ -394,12 +394,12 @@ def _of_blocks(epsilon: float, rows: Any) -> list[float]:
 
     An empty block answers with the low bound, which is 0.
     """
-    found = np.zeros(9)
+    chances = np.zeros(9)
     for places in product((0, 1), repeat=len(rows)):
         blocks = [[row for row, place in zip(rows, places, strict=True) if place == block] for block in (0, 1)]
         answers = [max(block) if block else 0 for block in blocks]
-        found += np.array(quantile_law(answers, 8, q=0, rate=epsilon)) / 2 ** len(rows)
-    return [float(part) for part in found]
+        chances += np.array(quantile_law(answers, 8, q=0, rate=epsilon)) / 2 ** len(rows)
+    return [float(part) for part in chances]
 
 
 def _rungs(epsilon: float, seen: Any) -> list[float]:
@@ -409,18 +409,18 @@ def _rungs(epsilon: float, seen: Any) -> list[float]:
     """
     (places, weights), (value,) = seen
     half, slack = sum(weights) / 2, math.ceil(2 * math.log(57) / epsilon) / 2
-    before, held, found = -math.inf, 0, []
+    before, held, odds = -math.inf, 0, []
     for rung in (0, 1, 2, 3, 4, 6, 8):
         below = sum(weight for place, weight in zip(places, weights, strict=True) if place < value - rung)
         through = sum(weight for place, weight in zip(places, weights, strict=True) if place <= value + rung)
         low, high = value - rung > 0, value + rung < 8
         clears = min(half - below if low else math.inf, through - half if high else math.inf)
         weight = max(1, math.ceil(held / 3))
-        found.append(weight * math.exp(-epsilon * max(0.0, slack - clears, before - slack)))
+        odds.append(weight * math.exp(-epsilon * max(0.0, slack - clears, before - slack)))
         held, before = held + weight, clears
         if not low and not high:
             break
-    return [weight / sum(found) for weight in found]
+    return [weight / sum(odds) for weight in odds]
 
 
 def _blocks(leak: Any) -> SampleAggregate:
@@ -500,7 +500,7 @@ def _session() -> Any:
 
 
 class _Nothing:
-    """An engine that reads nothing: what a scan would give is the audit's to say."""
+    """An engine that reads nothing: the audit decides what a scan returns."""
 
     def check(self, scan: object) -> None:
         """Take every scan."""
@@ -535,9 +535,9 @@ def _crossed(leak: Fraction) -> Draw:
     def run(counts: Any) -> int:
         """Return which of several questions is the first above; as many as there are where none is."""
         bar = draw_bar(plan, receipt)
-        for place, one in enumerate(counts):
+        for place, count in enumerate(counts):
             noises = draw_noise(plan, receipt)
-            if compare(SealedSums({(): (one,)}), plan, asked, receipt, bar=bar, noises=noises)[0]:
+            if compare(SealedSums({(): (count,)}), plan, asked, receipt, bar=bar, noises=noises)[0]:
                 return place
         return len(counts)
 
@@ -546,7 +546,7 @@ def _crossed(leak: Fraction) -> Draw:
 
 def _softmax(epsilon: float, counts: Any) -> dict[Any, float]:
     """Return the law of the exponential mechanism where counts move one way: proportional to exp(epsilon count)."""
-    weights = [math.exp(epsilon * one) for one in counts]
+    weights = [math.exp(epsilon * count) for count in counts]
     return {place: weight / sum(weights) for place, weight in enumerate(weights)}
 
 
@@ -560,15 +560,15 @@ def _first_above(epsilon: float, counts: Any) -> dict[Any, float]:
     half = np.diff(edges)[:, None] / 2
     r, dr = (edges[:-1, None] + half * (points + 1)).ravel(), (half * weights).ravel()
     left = dr * np.exp(-np.abs(r) / scale) / (2 * scale)
-    found: dict[Any, float] = {}
-    for place, one in enumerate(counts):
-        need = (1 + r - one) / scale
+    chances: dict[Any, float] = {}
+    for place, count in enumerate(counts):
+        need = (1 + r - count) / scale
         above = np.where(need < 0, 1 - np.exp(-np.abs(need)) / 2, np.exp(-np.abs(need)) / 2)
-        found[place] = float((left * above).sum())
+        chances[place] = float((left * above).sum())
         left = left * (1 - above)
-    found[len(counts)] = float(left.sum())
-    total = math.fsum(found.values())
-    return {place: chance / total for place, chance in found.items()}
+    chances[len(counts)] = float(left.sum())
+    total = math.fsum(chances.values())
+    return {place: chance / total for place, chance in chances.items()}
 
 
 def _compared(

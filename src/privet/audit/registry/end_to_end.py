@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
 # Audits of answers: a session is asked end to end about many groups alike, and each group is a release of its own.
 #
-# Rows are units, each in one group, so what one group's answer tells about a row is all that is told. Sessions are
-# opened when an entry is judged, never when this module is read.
+# Rows are units, each in one group, so one group's answer is all that is disclosed about a row. Sessions are opened
+# when an entry is judged, never when this module is read.
 
 
 _GROUPS = 30_000
@@ -62,7 +62,7 @@ X, Y = number(0, 1, step=1), integer(0, 200)
 
 
 def answers(select: str, epsilon: Fraction, column: ColumnFacts = X, *, discovered: bool = False) -> Draw:
-    """Return draws of what a session answers about a group that holds these numbers; or whether it shows the group."""
+    """Return draws of what a session answers about a group with these numbers; or whether it shows the group."""
 
     def draw(values: Any, count: int) -> Any:
         parts = [
@@ -147,14 +147,14 @@ def _asked(
 def _mean(epsilon: float, values: Any) -> dict[float, float]:
     """Return the law of where a mean of zeros and ones lies: its sum from the middle and its count get half each."""
     noise = integers(2 / epsilon)
-    found: dict[float, float] = {}
-    for one, chance in noise.items():
+    chances: dict[float, float] = {}
+    for drawn, chance in noise.items():
         for other, part in noise.items():
             rows = len(values) + other
-            mean = 0.5 + (sum(2 * value - 1 for value in values) + one) / (2 * rows) if rows >= 1 else 0.5
+            mean = 0.5 + (sum(2 * value - 1 for value in values) + drawn) / (2 * rows) if rows >= 1 else 0.5
             label = float(side(min(max(mean, 0.0), 1.0)))
-            found[label] = found.get(label, 0.0) + chance * part
-    return found
+            chances[label] = chances.get(label, 0.0) + chance * part
+    return chances
 
 
 def side(means: Any) -> Any:
@@ -237,7 +237,7 @@ def _numbers(answer: Any, column: str) -> Any:
 
 
 def _draws(asks: Asks, epsilon: Fraction, tables: Tables) -> Draw:
-    """Return draws of what a session answers about a group that holds these numbers."""
+    """Return draws of what a session answers about a group with these numbers."""
     from privet.session import Session
 
     def ask(values: Any, groups: int) -> Any:
@@ -256,7 +256,7 @@ def _table(
     unit: Unit | None = None,
     contribution: Contribution | None = None,
 ) -> Table:
-    """Return a table in which each group holds these numbers, all of them one person's."""
+    """Return a table in which each group has these numbers, all of them one person's."""
     pyarrow = optional_package("pyarrow", "audits of questions need")
     names = [f"g{place:05d}" for place in range(groups)]
     rows = {
@@ -315,13 +315,13 @@ def _sizes(epsilon: Fraction) -> Draw:
     table = Table(None, unit=Person("who"), columns=facts, contribution=_TWICE, most_rows=2**30)
     tables = {"t": table.schema}
     spend = Spend(2 * epsilon, Fraction(0), None, Fraction(0))  # sizes take half of it
-    one = make_plan(parse("SELECT COUNT(*) AS v FROM t", tables), tables, spend=spend, covers="bounding").passes[0]
-    bins = len(one.scan.sizes.edges) + 1 if one.scan.sizes is not None else 1
+    pass_ = make_plan(parse("SELECT COUNT(*) AS v FROM t", tables), tables, spend=spend, covers="bounding").passes[0]
+    bins = len(pass_.scan.sizes.edges) + 1 if pass_.scan.sizes is not None else 1
 
     def draw(people: Any, count: int) -> Any:
         opened = OpenedSums({(place,): (people,) for place in range(bins)}, {})
-        several = [one.measure.draw(opened, one.scan, ())[0] for _ in range(-(-count // bins))]
-        return np.array(several, dtype=np.float64).ravel()[:count]
+        drawn = [pass_.measure.draw(opened, pass_.scan, ())[0] for _ in range(-(-count // bins))]
+        return np.array(drawn, dtype=np.float64).ravel()[:count]
 
     return draw
 
@@ -347,8 +347,8 @@ def _cells(epsilon: Fraction) -> Draw:
 
     def draw(people: Any, count: int) -> Any:
         opened = OpenedSums({(2 * place,): (people,) for place in range(_PAIRS)}, {})
-        several = [measure.draw(opened, scan, ())[0] for _ in range(-(-count // _PAIRS))]
-        return np.array(several, dtype=np.float64).ravel()[:count]
+        drawn = [measure.draw(opened, scan, ())[0] for _ in range(-(-count // _PAIRS))]
+        return np.array(drawn, dtype=np.float64).ravel()[:count]
 
     return draw
 
@@ -366,12 +366,12 @@ def _shares(epsilon: Fraction) -> Draw:
     tables = {"t": Table(None, unit=Rows(), columns={"x": integer(0, 1)}).schema}
     spend = Spend(epsilon, FEW, None, Fraction(0))
     counted = make_plan(parse("SELECT COUNT(*) FILTER (WHERE x = 1) AS v FROM t", tables), tables, spend=spend)
-    (one,) = with_tulap(counted, FEW).passes
-    one.measure.verify(one.scan)
+    (pass_,) = with_tulap(counted, FEW).passes
+    pass_.measure.verify(pass_.scan)
 
     def draw(people: Any, count: int) -> Any:
         opened = OpenedSums({(): (people,)}, {})
-        drawn = (one.measure.draw(opened, one.scan, ((),)) for _ in range(count))
+        drawn = (pass_.measure.draw(opened, pass_.scan, ((),)) for _ in range(count))
         return np.array([2 * nearest - (part < 0) for (nearest,), (part,) in drawn], dtype=np.float64)
 
     return draw
@@ -399,14 +399,16 @@ def _sums_beside_a_count(leak: Fraction) -> Draw:
     tables = {"t": Table(None, unit=Rows(), columns=facts).schema}
     query = parse("SELECT k, SUM(x) AS v, SUM(y) AS w FROM t GROUP BY k", tables)
     rho = Fraction(gaussian_mu(_LOUD * leak, _TINY)) ** 2 / 2
-    (one,) = make_plan(query, tables, spend=Spend(None, Fraction(0), rho, Fraction(0)), sharing=True).passes
-    moves = [total.high for total in one.scan.sums]
-    weights = np.array([move / float(each.mechanism.variance) for move, each in zip(moves, one.measures, strict=True)])
+    (pass_,) = make_plan(query, tables, spend=Spend(None, Fraction(0), rho, Fraction(0)), sharing=True).passes
+    moves = [total.high for total in pass_.scan.sums]
+    weights = np.array(
+        [move / float(each.mechanism.variance) for move, each in zip(moves, pass_.measures, strict=True)]
+    )
 
     def ask(rows: Any, groups: int) -> Any:
         cells = tuple((name,) for name in names[:groups])
         opened = OpenedSums({cell: [move * len(rows) for move in moves] for cell in cells}, {})
-        return weights @ np.array(one.measure.draw(opened, one.scan, cells), dtype=np.float64)
+        return weights @ np.array(pass_.measure.draw(opened, pass_.scan, cells), dtype=np.float64)
 
     return lambda rows, count: np.concatenate(
         [ask(rows, min(_QUESTION_GROUPS, count - start)) for start in range(0, count, _QUESTION_GROUPS)]
@@ -473,13 +475,13 @@ QUESTIONS: tuple[AuditEntry, ...] = (
 )
 
 
-# Every outlet through which a number leaves as a double, with values between which its low bits must tell nothing.
+# Every outlet through which a number leaves as a double, with values between which its low bits must reveal nothing.
 #
-# Goodness of fit does not see what low bits say, so this is a net of its own.
+# Goodness of fit does not detect what low bits reveal, so this is a net of its own.
 
 
 _LOW, _HIGH = -1, 1023
-"""Bounds that hold all values of `PAIRS`."""
+"""Bounds that contain all values of `PAIRS`."""
 
 
 @dataclass(frozen=True)
@@ -502,7 +504,9 @@ def _of(mechanism: Mechanism, column: int | None = None) -> Callable[[], Draw]:
     """Return the draws of a mechanism, or a column of them; what is no number counts as 0."""
 
     def draw(value: Any, count: int) -> Any:
-        drawn = np.array([np.nan if one is None else one for one in mechanism.simulate(value, count)], dtype=np.float64)
+        drawn = np.array(
+            [np.nan if entry is None else entry for entry in mechanism.simulate(value, count)], dtype=np.float64
+        )
         return np.nan_to_num(drawn if column is None else drawn[:, column], nan=0.0)
 
     return lambda: draw

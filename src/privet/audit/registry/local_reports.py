@@ -25,16 +25,16 @@ _POINTS = 12
 
 
 def _numbers(oracle: Any, reports: local.Reports) -> Any:
-    """Return one number for each report, which tells its content, and its function, table or part too."""
+    """Return one number for each report, which identifies its content, and its function, table or part too."""
     weights = 256 ** np.arange(reports.data.shape[1], dtype=np.int64)
-    found = reports.data.astype(np.int64) @ weights
+    codes = reports.data.astype(np.int64) @ weights
     if isinstance(oracle, (local.AttributeSurvey, local.MarginalSurvey)):
-        found = found * len(oracle.parts) + oracle._part_of(reports.ids)
+        codes = codes * len(oracle.parts) + oracle._part_of(reports.ids)
     if isinstance(oracle, local.CountMeanSketch):
-        found = found + 2**16 * oracle._tables_of(reports.ids)
+        codes = codes + 2**16 * oracle._tables_of(reports.ids)
     if isinstance(oracle, local.OptimizedHashing):
-        found = found + 256 * oracle._function(reports.ids)
-    return found
+        codes = codes + 256 * oracle._function(reports.ids)
+    return codes
 
 
 def _entry(name: str, make: Callable[[Fraction], Any], answers: tuple[Any, Any]) -> AuditEntry:
@@ -69,12 +69,12 @@ def _hitters() -> AuditEntry:
             reports = oracle.client.reports([answer] * count)
             tables = oracle._tables_of(reports.ids)
             planes = inner._vectors(from_bytes(reports.data))
-            found = np.zeros(count, dtype=np.int64)
+            masks = np.zeros(count, dtype=np.int64)
             for place in range(2):
                 states = oracle._states(np.repeat(codes[place : place + 1], count), tables)
                 points = inner._vectors(oracle._bucket(states, tables))
-                found += 2**place * ((planes * points).sum(axis=1) % inner.order == 0)
-            return found
+                masks += 2**place * ((planes * points).sum(axis=1) % inner.order == 0)
+            return masks
 
         return draw
 
@@ -96,7 +96,7 @@ def _places(metric: str) -> AuditEntry:
 
         def draw(place: tuple[int, int], count: int) -> Any:
             x, y = oracle._points(oracle.client.reports([place] * count).data)
-            return np.clip(x, -9, 20) * 8 + np.clip(y - 5, -3, 3)  # what lies far away tells no more
+            return np.clip(x, -9, 20) * 8 + np.clip(y - 5, -3, 3)  # what lies far away reveals no more
 
         return draw
 
@@ -117,14 +117,14 @@ def _shuffled_count() -> AuditEntry:
         oracle = local.ShuffledCount(epsilon=2 * leak, delta=delta, people=people)
 
         def draw(answer: bool, count: int) -> Any:
-            found = []
+            sums = []
             for first in range(0, count, sizes):
                 rows = min(sizes, count - first)
                 answers = np.zeros((rows, people), dtype=np.int64)
                 answers[:, 0] = answer
                 sent = oracle.client.reports(answers.reshape(-1)).data.reshape(rows, -1)
-                found.append((sent == PLUS).sum(axis=1) - (sent == MINUS).sum(axis=1))
-            return np.concatenate(found)
+                sums.append((sent == PLUS).sum(axis=1) - (sent == MINUS).sum(axis=1))
+            return np.concatenate(sums)
 
         return draw
 

@@ -202,15 +202,15 @@ def _smooth_quantile(epsilon: float, values: Any) -> list[float]:
 
 def _average(epsilon: float, values: Any) -> dict[Any, float]:
     """Return the law of where an average of zeros and ones lies: at an end, on a side of the middle, or in it."""
-    found: dict[Any, float] = {}
+    chances: dict[Any, float] = {}
     noise = integers(1 / epsilon)  # a number moves both sums by 1 together
-    for one, chance in noise.items():
+    for drawn, chance in noise.items():
         for other, part in noise.items():
-            above, below = sum(values) + one, len(values) - sum(values) + other
+            above, below = sum(values) + drawn, len(values) - sum(values) + other
             share = min(max(above / (above + below), 0.0), 1.0) if above + below > 0 else 0.5
             label = float(_side(share))
-            found[label] = found.get(label, 0.0) + chance * part
-    return found
+            chances[label] = chances.get(label, 0.0) + chance * part
+    return chances
 
 
 def _side(shares: Any) -> Any:
@@ -225,11 +225,11 @@ def _tested(epsilon: float, local: Local) -> dict[Any, float]:
     distance = sum(entry <= 1 for entry in local.at_distance)
     threshold = next(k for k in range(1000) if float(tail(k + 1, 2 / epsilon)) <= FEW)
     passes = float(tail(threshold - distance + 1, 2 / epsilon))
-    found: dict[Any, float] = {None: 1 - passes}
+    chances: dict[Any, float] = {None: 1 - passes}
     for drawn, part in integers(2 / epsilon).items():
         number = int(min(max(local.value + drawn, -_SHOWN), _SHOWN))
-        found[number] = found.get(number, 0.0) + passes * part
-    return found
+        chances[number] = chances.get(number, 0.0) + passes * part
+    return chances
 
 
 def tulap_law(epsilon: float, count: int) -> dict[Any, float]:
@@ -347,12 +347,12 @@ def _partition(epsilon: float, counts: Any) -> dict[Any, float]:
         for other in (False, True):
             chance = halved(whole, 0) * abs((not first) - halved(left, 1)) * abs((not other) - halved(right, 1))
             ways[1 + first, 1 + other] = chance, counts[0] if first else left
-    found: dict[Any, float] = {}
+    chances: dict[Any, float] = {}
     for (first_depth, other_depth), (chance, count) in ways.items():
         for drawn, part in integers(1 / second).items():
             seen = (first_depth, other_depth, min(max(count + drawn, -_MOST_COUNTED), _MOST_COUNTED))
-            found[_label(*seen)] = found.get(_label(*seen), 0.0) + chance * part
-    return found
+            chances[_label(*seen)] = chances.get(_label(*seen), 0.0) + chance * part
+    return chances
 
 
 def _label(first: Any, other: Any, count: Any) -> Any:
@@ -375,12 +375,12 @@ def _weights(epsilon: float, counts: Any) -> dict[Any, float]:
     answers = np.cumsum(counts)
     scores = np.abs(answers - sum(counts) / len(counts) * np.arange(1, len(counts) + 1))
     odds = np.exp(epsilon / 4 * scores)
-    found: dict[Any, float] = {}
+    chances: dict[Any, float] = {}
     for query, chance in enumerate(odds / odds.sum()):
         for drawn, part in integers(2 / epsilon).items():
             seen = 100 * query + min(max(int(answers[query]) + drawn, -_MOST_COUNTED), _MOST_COUNTED)
-            found[seen] = found.get(seen, 0.0) + float(chance) * part
-    return found
+            chances[seen] = chances.get(seen, 0.0) + float(chance) * part
+    return chances
 
 
 def _round(releases: Any) -> Any:

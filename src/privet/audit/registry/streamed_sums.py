@@ -36,13 +36,13 @@ def _streams(make: Callable[[int], RunningSums[Any]], look: Callable[[Any], Any]
     """Return the draws of streams whose first step has a number of rows, and the others none."""
 
     def drawn(first: int, count: int) -> Any:
-        found = []
+        parts = []
         for start in range(0, count, _AT_ONCE):
             sums = make(min(_AT_ONCE, count - start))
             values = np.zeros((sums.horizon, sums.width), dtype=np.int64)
             values[0] = first
-            found.append(look(sums.advance(sums.begin(), values)[1]))
-        return np.concatenate(found)
+            parts.append(look(sums.advance(sums.begin(), values)[1]))
+        return np.concatenate(parts)
 
     return drawn
 
@@ -51,7 +51,7 @@ def _likeliest(released: Any) -> Any:
     """Return the sum of measurements C x, each by its entry of the first column, from the sums that were released."""
     steps = np.diff(released, axis=0, prepend=0.0)
     measured = [sum(_ROOTS[t - s] * steps[s] for s in range(t + 1)) for t in range(_STEPS)]
-    return sum(entry * one for entry, one in zip(_ROOTS, measured, strict=True))
+    return sum(entry * number for entry, number in zip(_ROOTS, measured, strict=True))
 
 
 def _gaussian(name: str, kind: type[RootSums] | type[BufferedSums]) -> AuditEntry:
@@ -79,19 +79,19 @@ def _tree(leak: Fraction) -> Draw:
 
 
 def _every_step(leak: Fraction) -> Draw:
-    """Return the draws of one window of steps in which every count is released: in each cell by itself."""
+    """Return the draws of one window of steps in which every count is released: in each cell separately."""
     promise = WEvent(epsilon=leak, window=_WINDOW)
 
     def drawn(rows: int, count: int) -> Any:
-        found = []
+        parts = []
         for start in range(0, count, _AT_ONCE):
             plan = WEventPlan(promise, cells=min(_AT_ONCE, count - start), algorithm="uniform")
             state, least = first_state(plan), np.full(len(plan.cells), np.inf)
             for _ in range(_WINDOW):
                 state, release = advance(plan, state, [rows] * len(plan.cells))
                 least = np.minimum(least, release.values)
-            found.append(least)
-        return np.concatenate(found)
+            parts.append(least)
+        return np.concatenate(parts)
 
     return drawn
 
