@@ -94,14 +94,14 @@ MUTANTS: list[Mutant] = [
     *of(
         "query.sql.parse:_without_options",
         "unit/query/test_google_options.py",
-        ("found is not None", "False"),
+        ("clause is not None", "False"),
         ("name in options", "False"),
     ),
     *of(
         "query.sql.parse:split_wish",
         "laws/test_accuracy_first.py",
         ("raise ParseError(_FORM, line=token.line, column=token.col)", "pass"),
-        ('"CONFIDENCE" in found and "WITHIN" not in found', "False"),
+        ('"CONFIDENCE" in wish and "WITHIN" not in wish', "False"),
     ),
     *of(
         "results.read:RowBars._numbers",

@@ -544,12 +544,12 @@ MUTANTS: list[Mutant] = [
     *of(
         "query.released:_equals",
         "unit/test_determined_columns.py",
-        ('one.function == "equal"', "True"),
+        ('eq.function == "equal"', "True"),
     ),
     *of(
         "query.released:DeterminedColumns._side",
         "unit/test_determined_columns.py",
-        ("any(one in self.keys for one in side.equal)", "True"),
+        ("any(expression in self.keys for expression in side.equal)", "True"),
     ),
     *of(
         "query.build:_of_one_value",

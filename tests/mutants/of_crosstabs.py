@@ -15,12 +15,12 @@ MUTANTS: list[Mutant] = [
     *of(
         "query.sql.from_clause:_values",
         "unit/test_crosstabs.py",
-        ("len({value for _, value in found}) < len(found)", "False"),
+        ("len({value for _, value in values}) < len(values)", "False"),
     ),
     *of(
         "query.sql.from_clause:_groups",
         "unit/test_crosstabs.py",
-        ("not mentions(one) & hidden", "True"),
+        ("not mentions(expression) & hidden", "True"),
     ),
     *of(
         "answer:_crossed",
@@ -48,8 +48,8 @@ MUTANTS: list[Mutant] = [
         ("shown != {key.name for key in query.keys}", "False"),
         ("replace(asked, outputs=()) != Select(outputs=())", "False"),
         (
-            "replace(query, keys=(), aggregates=(replace(one, name=name),), steps=(Step(outputs),))",
-            "replace(query, aggregates=(replace(one, name=name),), steps=(Step(outputs),))",
+            "replace(query, keys=(), aggregates=(replace(counting, name=name),), steps=(Step(outputs),))",
+            "replace(query, aggregates=(replace(counting, name=name),), steps=(Step(outputs),))",
         ),
     ),
     *of(

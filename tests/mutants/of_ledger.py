@@ -87,7 +87,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "query.block_reads:blocks_read",
         "laws/test_blocks.py",
-        ("one is None", "False"),
+        ("read is None", "False"),
     ),
     *of(
         "query.block_reads:check_retired",

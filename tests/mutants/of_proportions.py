@@ -107,7 +107,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "query.frame:_read",
         "unit/study/test_proportions.py",
-        ("found.where is None or replace(found, where=None) != bare", "found.where is None"),
+        ("parsed.where is None or replace(parsed, where=None) != bare", "parsed.where is None"),
     ),
     *of(
         "study.proportions:seen_count",

@@ -9,7 +9,7 @@ MUTANTS: list[Mutant] = [
         "query.sql.quartiles:_read",
         "unit/query/test_quartiles.py",
         ("_grouped(outer, ranked) != ranked.groups", "False"),
-        ("not found or (asked is not None and _counts(outer, found))", "not found"),
+        ("not pairs or (asked is not None and _counts(outer, pairs))", "not pairs"),
     ),
     *of(
         "query.sql.quartiles:_edge",
@@ -30,13 +30,13 @@ MUTANTS: list[Mutant] = [
     *of(
         "query.sql.rewrites:_value",
         "unit/query/test_given.py",
-        ("not isinstance(found, Literal)", "False"),
+        ("not isinstance(literal, Literal)", "False"),
     ),
     *of(
         "query.resolve:side_by_side",
         "unit/query/test_kinds.py",
-        ("len(several) < 2", "False"),
-        ("kind == 'text' and not one.is_constant", "False"),
+        ("len(distinct) < 2", "False"),
+        ("kind == 'text' and not argument.is_constant", "False"),
     ),
     *of(
         "query.resolve:_read_number",
@@ -250,13 +250,13 @@ MUTANTS: list[Mutant] = [
     *of(
         "query.resolve:check_key",
         "adversarial/test_own_hostile_sql.py unit/query/test_sql_reading.py",
-        ("person in mentions(one)", "False"),
+        ("person in mentions(key)", "False"),
     ),
     *of(
         "query.resolve:check_argument",
         "adversarial/test_own_hostile_sql.py unit/query/test_sql_reading.py",
-        ("not typed_where(one, source.limited, conditions).bounded", "False"),
-        ('one == ColumnRef(person or "")', "False"),
+        ("not typed_where(argument, source.limited, conditions).bounded", "False"),
+        ('argument == ColumnRef(person or "")', "False"),
     ),
     *of(
         "query.build:narrowed",
@@ -453,7 +453,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "query.sql.from_clause:_used_elsewhere",
         "laws/test_anti_joins.py",
-        ("reader.place(one) in {place, None}", "False"),
+        ("reader.place(node) in {place, None}", "False"),
     ),
     *of(
         "engines.duckdb.engine:DuckDB.list_public",

@@ -27,7 +27,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "query.expressions:_either",
         "unit/query/test_implied_bounds.py",
-        ("one.keys() & other.keys()", "one.keys() & one.keys()"),
+        ("first.keys() & other.keys()", "first.keys() & first.keys()"),
         ("max(high, top)", "min(high, top)"),
     ),
     *of(

@@ -189,7 +189,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "query.inside:named_columns",
         "unit/query/test_several_tables.py",
-        ('(name or "").casefold() == owner.casefold() and one != ColumnRef(owner)', "False"),
+        ('(name or "").casefold() == owner.casefold() and value != ColumnRef(owner)', "False"),
     ),
     *of(
         "query.inside:with_ranks",
@@ -265,8 +265,8 @@ MUTANTS: list[Mutant] = [
     *of(
         "query.join:check_fanout",
         "unit/query/test_several_tables.py",
-        ("one.most is None or not 1 <= one.most <= MOST // len(several)", "False"),
-        ("MOST // len(several)", "MOST"),
+        ("node.most is None or not 1 <= node.most <= MOST // len(joins)", "False"),
+        ("MOST // len(joins)", "MOST"),
     ),
     *of(
         "query.join:_pairs_many",
@@ -284,7 +284,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "query.join:with_cuts",
         "unit/query/test_several_tables.py",
-        ("_least(several, tables) > most", "False"),
+        ("_least(joins, tables) > most", "False"),
         ("WORK // effort(relation, tables, expressions)", "WORK"),
     ),
     *of(

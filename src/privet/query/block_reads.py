@@ -50,7 +50,7 @@ def cuts_of(schema: Schema) -> list[tuple[Cut, Cut]]:
         return []
     kind = schema.columns[blocks.column].kind
     if blocks.timed or blocks.edges:
-        return list(pairwise((0, _edge(one, kind), 0) for one in blocks.starts))
+        return list(pairwise((0, _edge(start, kind), 0) for start in blocks.starts))
     return [((0, value, 0), (0, value, 1)) for value in block_values(schema)]
 
 
@@ -75,13 +75,13 @@ def ranges_of(region: ValueSet, schema: Schema) -> Ranges:
 
 def as_ranges(numbers: Sequence[int]) -> Ranges:
     """Return rising numbers as ranges, each from its first to before its end."""
-    found: list[list[int]] = []
+    ranges: list[list[int]] = []
     for number in numbers:
-        if found and found[-1][1] == number:
-            found[-1][1] = number + 1
+        if ranges and ranges[-1][1] == number:
+            ranges[-1][1] = number + 1
         else:
-            found.append([number, number + 1])
-    return tuple((first, end) for first, end in found)
+            ranges.append([number, number + 1])
+    return tuple((first, end) for first, end in ranges)
 
 
 def in_blocks(ranges: Ranges, schema: Schema) -> Expression:
@@ -93,11 +93,11 @@ def in_blocks(ranges: Ranges, schema: Schema) -> Expression:
     if blocks.timed or blocks.edges:
         cuts = cuts_of(schema)
         parts = [within(column, cuts[first][0], cuts[end - 1][1], kind) for first, end in ranges]
-        return call("or", *(one for one in parts if one is not None))
+        return call("or", *(part for part in parts if part is not None))
     values = [value for first, end in ranges for value in block_values(schema)[first:end]]
     if kind == "boolean":
         parts = [column if value else call("not", column) for value in values]
-        return call("or", *(one for one in parts if one is not None))
+        return call("or", *(part for part in parts if part is not None))
     return call("in", column, *map(Literal, values)) if len(values) > 1 else call("equal", column, Literal(values[0]))
 
 
@@ -153,12 +153,12 @@ def blocks_read(relation: Relation, tables: Mapping[str, Schema]) -> Touched | N
     it names the private table, a condition in the one form stands directly above it; the form is made anew from what
     it is found to let through, and must be the same.
     """
-    found: set[tuple[str, Ranges]] = set()
-    for one in _reads(relation, tables):
-        if one is None:
+    reads: set[tuple[str, Ranges]] = set()
+    for read in _reads(relation, tables):
+        if read is None:
             return None
-        found.add(one)
-    names = {name for name, _ in found}
+        reads.add(read)
+    names = {name for name, _ in reads}
     if len(names) != 1:
         return None
     (name,) = names
@@ -166,7 +166,7 @@ def blocks_read(relation: Relation, tables: Mapping[str, Schema]) -> Touched | N
     among = members_of(schema)
     if among is None or schema.blocks is None:
         return None
-    numbers = sorted({number for _, ranges in found for first, end in ranges for number in range(first, end)})
+    numbers = sorted({number for _, ranges in reads for first, end in ranges for number in range(first, end)})
     return Touched(name, division_of(name, schema), among[0], among[1], as_ranges(numbers))  # type: ignore[arg-type]
 
 
@@ -181,16 +181,16 @@ def division_of(name: str, schema: Schema) -> str:
 
 def touched_by(relations: Sequence[Relation], tables: Mapping[str, Schema]) -> Touched | None:
     """Return the blocks that several relations read together, where all of them are of one division; else None."""
-    found: list[Touched] = []
-    for one in dict.fromkeys(relations):
-        touched = None if all(tables[name].blocks is None for name in tables_of(one)) else blocks_read(one, tables)
-        if touched is None or (found and touched.division != found[0].division):
+    parts: list[Touched] = []
+    for rows in dict.fromkeys(relations):
+        touched = None if all(tables[name].blocks is None for name in tables_of(rows)) else blocks_read(rows, tables)
+        if touched is None or (parts and touched.division != parts[0].division):
             return None
-        found.append(touched)
-    if not found:
+        parts.append(touched)
+    if not parts:
         return None
-    numbers = sorted({number for one in found for first, end in one.ranges for number in range(first, end)})
-    return replace(found[0], ranges=as_ranges(numbers))
+    numbers = sorted({number for part in parts for first, end in part.ranges for number in range(first, end)})
+    return replace(parts[0], ranges=as_ranges(numbers))
 
 
 def _reads(relation: Relation, tables: Mapping[str, Schema]) -> Iterator[tuple[str, Ranges] | None]:
@@ -205,8 +205,8 @@ def _reads(relation: Relation, tables: Mapping[str, Schema]) -> Iterator[tuple[s
             yield from _reads(left, tables)
             yield from _reads(right, tables)
         case Union(sources=sources):
-            for one in sources:
-                yield from _reads(one, tables)
+            for inner in sources:
+                yield from _reads(inner, tables)
         case _:
             yield from _reads(relation.source, tables)
 
@@ -230,11 +230,11 @@ def check_retired(relation: Relation, tables: Mapping[str, Schema]) -> None:
 
     Guarantee: each place at which it names a table with retired blocks lets through others alone.
     """
-    named = [name for name in tables_of(relation) if (one := tables[name].blocks) is not None and one.first]
+    named = [name for name in tables_of(relation) if (blocks := tables[name].blocks) is not None and blocks.first]
     if not named:
         return
     every = list(_reads(relation, tables))
-    kept = {one[0] for one in every if one is not None}
+    kept = {read[0] for read in every if read is not None}
     if None in every or not kept.issuperset(named):
         raise Unsupported(
             f"some blocks of {', '.join(named)} are retired, and this would read them; ask one question about "
@@ -253,10 +253,10 @@ def block_names(touched: Touched, schema: Schema) -> list[str]:
     if blocks is None:
         return []
     values = block_values(schema)
-    found = []
+    names = []
     for first, end in touched.ranges:
         if end - first > 3:
-            found.append(f"{blocks.name(first, values)} to {blocks.name(end - 1, values)}")
+            names.append(f"{blocks.name(first, values)} to {blocks.name(end - 1, values)}")
         else:
-            found += [blocks.name(number, values) for number in range(first, end)]
-    return found
+            names += [blocks.name(number, values) for number in range(first, end)]
+    return names

@@ -106,12 +106,12 @@ def with_bins(asked: Select, source: PrivateRows) -> Select:
 
     The last bin holds its high end. A column that can be NULL has one more bin, without ends.
     """
-    place = next((i for i, (_, one) in enumerate(asked.outputs) if _is_histogram(one)), None)
+    place = next((i for i, (_, expression) in enumerate(asked.outputs) if _is_histogram(expression)), None)
     if place is None:
         return asked
     name, marked = asked.outputs[place]
     others = asked.outputs[:place] + asked.outputs[place + 1 :]
-    if name is not None or any(has_aggregate(one) for _, one in others):
+    if name is not None or any(has_aggregate(expression) for _, expression in others):
         raise Unsupported(
             "HISTOGRAM makes three columns, bin_low, bin_high and count; it stands alone beside grouping columns, "
             "without AS"
@@ -182,7 +182,7 @@ def aggregated(source: PrivateRows, asked: Select, values: Sequence[ReleasedRows
         _check_several(grouped, source)
         if grouped not in keys:
             keys[grouped] = Key(distinct_name(label(grouped), taken), grouped)
-    found: dict[Expression, AggregateCall] = {}
+    calls: dict[Expression, AggregateCall] = {}
     facts: dict[str, Facts] = {}
     places = {expression: place for place, expression in enumerate(keys)}
     levels = tuple(
@@ -227,22 +227,22 @@ def aggregated(source: PrivateRows, asked: Select, values: Sequence[ReleasedRows
             return None
         if _of_one_value(expression, source, public, keys):
             return substitute(expression.arguments[0], released)
-        one = _aggregate(expression, source, (source.where, where))
-        marked = _marked(one)
-        if marked not in found:
+        wanted = _aggregate(expression, source, (source.where, where))
+        marked = _marked(wanted)
+        if marked not in calls:
             name = distinct_name(label(marked), taken)
-            found[marked] = replace(one, name=name)
-            chosen = entry_of(one.function).aggregate.chosen
-            values = typed(one.argument, columns) if chosen and one.argument is not None else None
-            facts[name] = released_facts(one.function, values)
-        return _shown(expression, found[marked].name, source)
+            calls[marked] = replace(wanted, name=name)
+            chosen = entry_of(wanted.function).aggregate.chosen
+            values = typed(wanted.argument, columns) if chosen and wanted.argument is not None else None
+            facts[name] = released_facts(wanted.function, values)
+        return _shown(expression, calls[marked].name, source)
 
     windows: dict[Expression, OverRows] = {}
 
     def over_released(expression: Expression) -> Expression:
         made = substitute(fitted(expression, columns), released)
         made = with_columns(made, facts, windows, taken) if has_window(made) else made
-        facts.update((one.name, facts_over(one, facts)) for one in windows.values() if one.name not in facts)
+        facts.update((over.name, facts_over(over, facts)) for over in windows.values() if over.name not in facts)
         return checked(made, facts)
 
     outputs = _outputs(asked, lambda expression: over_released(expression))
@@ -252,7 +252,7 @@ def aggregated(source: PrivateRows, asked: Select, values: Sequence[ReleasedRows
         having = condition(over_released(asked.having), facts, "HAVING")
     qualify = None if asked.qualify is None else condition(over_released(asked.qualify), facts, "QUALIFY")
     order = tuple(Order(over_released(term.expression), term.descending, term.nulls_first) for term in asked.order)
-    if not found and (levels or not keys):
+    if not calls and (levels or not keys):
         raise Unsupported(
             "a query must aggregate, and this one does not; add COUNT(*) to see how many rows there are"
             if not keys
@@ -266,10 +266,10 @@ def aggregated(source: PrivateRows, asked: Select, values: Sequence[ReleasedRows
         _step(asked, outputs, having, order), beside=beside, windows=tuple(windows.values()), qualify=qualify
     )
     used = [source.where, where, *keys]
-    used += [part for one in found.values() for part in (one.argument, one.other, one.where)]
+    used += [part for wanted in calls.values() for part in (wanted.argument, wanted.other, wanted.where)]
     table = with_cuts(source.table, source.tables, used)
     query = Query(
-        table, tuple(keys.values()), tuple(found.values()), conjunction(source.where, where), (step,), source=source
+        table, tuple(keys.values()), tuple(calls.values()), conjunction(source.where, where), (step,), source=source
     )
     if groupings and not levels:
         levels = (tuple(range(len(keys))),)
@@ -283,7 +283,7 @@ def listed(source: PrivateRows, asked: Select, values: Sequence[ReleasedRows] = 
     Guarantee: all rows that are listed are of public tables. Values beside them are of such rows, too.
     """
     if not is_public(source.schema) or any(
-        not one.lists for value in values for one in (value.query, *value.query.others)
+        not query.lists for value in values for query in (value.query, *value.query.others)
     ):
         raise Unsupported(
             "rows of a public table cannot be listed beside a value of private ones; join the private table to it, and "
@@ -291,9 +291,9 @@ def listed(source: PrivateRows, asked: Select, values: Sequence[ReleasedRows] = 
         )
     facts = source.schema.columns
     where = None if asked.where is None else condition(asked.where, facts, "WHERE")
-    every = [*(one for _, one in asked.outputs), *asked.keys, asked.having, asked.qualify]
+    every = [*(expression for _, expression in asked.outputs), *asked.keys, asked.having, asked.qualify]
     every += [term.expression for term in asked.order]
-    used = {name for one in every if one is not None for name in mentions(one)}
+    used = {name for expression in every if expression is not None for name in mentions(expression)}
     names = [name for name in facts if name in used] or list(facts)[:1]
     rows = Derive(source.table, tuple((name, ColumnRef(name)) for name in names), conjunction(source.where, where))
     shown = Step(tuple(Output(name, ColumnRef(name)) for name in names))
@@ -333,19 +333,19 @@ def _refuse_inside(asked: Select) -> None:
 
     Guarantee: what a plan asks of private rows holds no value that was released.
     """
-    shown = [*(one for _, one in asked.outputs), asked.having, asked.qualify]
+    shown = [*(output for _, output in asked.outputs), asked.having, asked.qualify]
     shown += [term.expression for term in asked.order]
-    inside = [part for one in shown if one is not None for part in parts_of(one) if is_aggregate(part)]
-    levels = [one for level in asked.levels for one in level]
+    inside = [part for output in shown if output is not None for part in parts_of(output) if is_aggregate(part)]
+    levels = [key for level in asked.levels for key in level]
     if any(map(has_scalar, (asked.where, *asked.keys, *levels, *inside))):
         raise Unsupported(RELEASED_INSIDE)
 
 
 def _places_in(grouping: Expression, places: Mapping[Expression, int]) -> tuple[int, ...]:
-    missing = next((one for one in grouping.arguments if one not in places), None)
+    missing = next((argument for argument in grouping.arguments if argument not in places), None)
     if missing is not None:
         raise RequestError(f"GROUPING({text(missing)}) needs a grouping column; add it to GROUP BY, or leave it out")
-    return tuple(places[one] for one in grouping.arguments)
+    return tuple(places[argument] for argument in grouping.arguments)
 
 
 def refined(source: ReleasedRows, asked: Select, constants: Container[str] = ()) -> ReleasedRows:
@@ -355,17 +355,17 @@ def refined(source: ReleasedRows, asked: Select, constants: Container[str] = ())
     """
     facts = dict(source.facts)
     taken = {name.casefold() for name in facts}
-    released = [*(one for _, one in asked.outputs), asked.having, *(term.expression for term in asked.order)]
+    released = [*(output for _, output in asked.outputs), asked.having, *(term.expression for term in asked.order)]
     if asked.levels:
         raise Unsupported(
             "GROUPING SETS, ROLLUP and CUBE of released rows are not supported; put them into the sub-query"
         )
     for clause, expressions in (("WHERE", (asked.where,)), ("GROUP BY", asked.keys)):
-        if any(has_aggregate(one) or has_window(one) for one in expressions):
+        if any(has_aggregate(part) or has_window(part) for part in expressions):
             raise Unsupported(f"an aggregate cannot stand in {clause}; put it into a sub-query")
     where = None if asked.where is None else condition(asked.where, facts, "WHERE")
     keys: dict[Expression, Key] = {}
-    found: dict[Expression, OverRows] = {}
+    aggregates: dict[Expression, OverRows] = {}
     grouped = bool(asked.keys) or asked.having is not None or any(map(has_aggregate, released))
     if grouped and source.query.keys and not source.query.aggregates and not source.query.others:
         counted = _counted_groups(source, asked)
@@ -395,18 +395,18 @@ def refined(source: ReleasedRows, asked: Select, constants: Container[str] = ())
             return None
         if any(has_aggregate(part) or has_window(part) for part in expression.arguments):
             raise Unsupported("an aggregate cannot stand inside another; put the inner one into a sub-query")
-        if expression not in found:
-            found[expression] = read_aggregate(distinct_name(label(expression), taken), expression, source.facts)
-            facts[found[expression].name] = facts_over(found[expression], source.facts)
-        return ColumnRef(found[expression].name)
+        if expression not in aggregates:
+            aggregates[expression] = read_aggregate(distinct_name(label(expression), taken), expression, source.facts)
+            facts[aggregates[expression].name] = facts_over(aggregates[expression], source.facts)
+        return ColumnRef(aggregates[expression].name)
 
     windows: dict[Expression, OverRows] = {}
 
     def made(expression: Expression) -> Expression:
-        one = fitted(expression, source.facts)
-        one = with_columns(substitute(one, of_group) if grouped else one, facts, windows, taken)
+        result = fitted(expression, source.facts)
+        result = with_columns(substitute(result, of_group) if grouped else result, facts, windows, taken)
         facts.update((each.name, facts_over(each, facts)) for each in windows.values() if each.name not in facts)
-        return checked(one, facts)
+        return checked(result, facts)
 
     facts.update((key.name, as_facts(typed(key.expression, facts), key.name)) for key in keys.values())
     outputs = _outputs(asked, made)
@@ -419,7 +419,7 @@ def refined(source: ReleasedRows, asked: Select, constants: Container[str] = ())
     step = replace(
         _step(asked, outputs, where, order),
         keys=tuple(keys.values()) if grouped else None,
-        aggregates=tuple(found.values()),
+        aggregates=tuple(aggregates.values()),
         having=having,
         windows=tuple(windows.values()),
         qualify=qualify,
@@ -437,24 +437,24 @@ def _counted_groups(source: ReleasedRows, asked: Select) -> ReleasedRows | None:
     if len(query.steps) != 1 or query.levels or query.each or len(asked.outputs) > 1:
         return None
     step = query.steps[0]
-    shown = {one.expression.column for one in step.outputs}
+    shown = {output.expression.column for output in step.outputs}
     plain = Step(step.outputs, distinct=step.distinct, order=step.order)
     if step != plain or shown != {key.name for key in query.keys} or replace(asked, outputs=()) != Select(outputs=()):
         return None
-    facts = {one.expression.column: source.facts[one.name] for one in step.outputs}
+    facts = {output.expression.column: source.facts[output.name] for output in step.outputs}
     first, alone = query.keys[0], len(query.keys) == 1
     if marked == aggregate("count_rows", None):
         simple = alone and not facts[first.name].nullable
-        argument = first.expression if simple else _told_apart([(one, facts[one.name]) for one in query.keys])
-    elif alone and marked in [aggregate(one, ColumnRef(step.outputs[0].name)) for one in ("count", "count_distinct")]:
+        argument = first.expression if simple else _told_apart([(key, facts[key.name]) for key in query.keys])
+    elif alone and marked in [aggregate(kind, ColumnRef(step.outputs[0].name)) for kind in ("count", "count_distinct")]:
         argument = first.expression
     else:
         return None
-    one = AggregateCall("", "count_distinct", argument)
-    name = label(_marked(one))
+    counting = AggregateCall("", "count_distinct", argument)
+    name = label(_marked(counting))
     outputs = _outputs(asked, lambda _: ColumnRef(name))
-    made = replace(query, keys=(), aggregates=(replace(one, name=name),), steps=(Step(outputs),))
-    return ReleasedRows(made, _output_facts(Step(outputs), {name: released_facts(one.function, None)}))
+    made = replace(query, keys=(), aggregates=(replace(counting, name=name),), steps=(Step(outputs),))
+    return ReleasedRows(made, _output_facts(Step(outputs), {name: released_facts(counting.function, None)}))
 
 
 def _told_apart(keys: Sequence[tuple[Key, Facts]]) -> Expression:
@@ -471,14 +471,14 @@ def _told_apart(keys: Sequence[tuple[Key, Facts]]) -> Expression:
                 f"COUNT(DISTINCT {text(key.expression)})"
             )
         own = key.expression if facts.kind == "text" else call("to_text", key.expression)
-        told = call(
+        form = call(
             "concat", call("concat", Literal("="), call("replace", own, Literal("~"), Literal("~~"))), Literal("~;")
         )
-        parts.append(Call("case", (call("is_null", key.expression), Literal("~;"), told)) if facts.nullable else told)
-    found = parts[0]
-    for one in parts[1:]:
-        found = call("concat", found, one)
-    return found
+        parts.append(Call("case", (call("is_null", key.expression), Literal("~;"), form)) if facts.nullable else form)
+    joined = parts[0]
+    for part in parts[1:]:
+        joined = call("concat", joined, part)
+    return joined
 
 
 def _refuse_windows(expression: Expression, clause: str) -> None:
@@ -491,7 +491,7 @@ def by_distinct(asked: Select) -> Select:
 
     Constants make no groups. A condition, an order and a limit stand on the groups as they would on rows.
     """
-    keys = tuple(dict.fromkeys(one for _, one in asked.outputs if mentions(one)))
+    keys = tuple(dict.fromkeys(expression for _, expression in asked.outputs if mentions(expression)))
     if not keys:
         raise Unsupported(
             "SELECT DISTINCT of constants asks nothing of a table; name the columns whose values you want"
@@ -537,10 +537,10 @@ def _aggregate(marked: Expression, source: PrivateRows, conditions: Conditions) 
     known = AGGREGATES.get(name_of(marked))
     if name_of(marked) not in EXTREMES and (known is None or known.aggregate.arity != 1 or not known.aggregate.bounded):
         raise Unsupported(f"{name_of(marked).upper()} takes no bounds: leave them out, or declare those of its columns")
-    one = _without_bounds(marked, source, conditions, stated=True)
+    plain = _without_bounds(marked, source, conditions, stated=True)
     if typed(marked.arguments[0], source.schema.columns).kind not in ("integer", "number"):
         raise Unsupported("stated bounds are numbers; those of dates are declared, or LEAST(GREATEST(x, low), high)")
-    return replace(one, options=(*one.options, ("low", str(stated.low)), ("high", str(stated.high))))
+    return replace(plain, options=(*plain.options, ("low", str(stated.low)), ("high", str(stated.high))))
 
 
 def _without_bounds(
@@ -606,11 +606,11 @@ def _shown(marked: Expression, name: str, source: PrivateRows) -> Expression:
 _LEAST, _MOST = (Literal(0),), (Literal(1),)
 
 
-def _marked(one: AggregateCall) -> Call:
-    if one.argument is not None and one.other is not None:
-        return aggregate_of_two(one.function, one.argument, one.other, one.where)
-    plain = aggregate(one.function, one.argument, one.where)
-    return Call(plain.function, (*plain.arguments, *(Literal(value) for _, value in one.options)))
+def _marked(wanted: AggregateCall) -> Call:
+    if wanted.argument is not None and wanted.other is not None:
+        return aggregate_of_two(wanted.function, wanted.argument, wanted.other, wanted.where)
+    plain = aggregate(wanted.function, wanted.argument, wanted.where)
+    return Call(plain.function, (*plain.arguments, *(Literal(value) for _, value in wanted.options)))
 
 
 def _outputs(asked: Select, release: Callable[[Expression], Expression]) -> tuple[Output, ...]:
@@ -665,8 +665,8 @@ def check_categories(query: Query, tables: Mapping[str, Schema]) -> Schema:
     columns = schema.columns
     _check_relation(query.table, tables, columns)
     asked: list[Expression | None] = [query.where, *(key.expression for key in query.keys)]
-    for one in query.aggregates:
-        asked += [one.argument, one.other, one.where]
+    for wanted in query.aggregates:
+        asked += [wanted.argument, wanted.other, wanted.where]
     _check(asked, columns)
     names: dict[str, Facts] = {}
     for key in query.keys:
@@ -686,26 +686,26 @@ def _check_relation(relation: Relation, tables: Mapping[str, Schema], columns: K
     """Check a relation and all below it; `columns` are its own, where they are at hand."""
     match relation:
         case Derive(source=source, columns=made, where=where):
-            asked: list[Expression | None] = [where, *(one for _, one in made)]
+            asked: list[Expression | None] = [where, *(expression for _, expression in made)]
         case Join(left=left, right=right, on=on):
             _check_relation(left, tables)
             _check_relation(right, tables)
             _check([on], schema_of(relation, tables).columns if columns is None else columns)
             return
         case GroupWithin(source=source, keys=keys, aggregates=aggregates, where=where):
-            asked = [where, *(one for _, one in keys)]
+            asked = [where, *(key for _, key in keys)]
             for each in aggregates:
                 asked += [each.argument, each.where]
         case Rank(source=source, partition=partition, order=order, argument=argument, where=where):
             asked = [argument, where, *partition, *(by.expression for by in order)]
         case Union(sources=sources):
-            for one in sources:
-                _check_relation(one, tables)
+            for inner in sources:
+                _check_relation(inner, tables)
             return
         case _:
             return
     _check_relation(source, tables)
-    if any(one is not None and _compares(one) for one in asked):
+    if any(expression is not None and _compares(expression) for expression in asked):
         _check(asked, schema_of(source, tables).columns)
 
 
@@ -716,8 +716,8 @@ def _check_step(step: Step, names: dict[str, Facts]) -> dict[str, Facts]:
         names = {**names, **_named(key.name, key.expression, names)}
     for output in step.outputs:
         made |= _named(output.name, output.expression, names)
-    filters = [one.where for one in (*step.aggregates, *step.windows)]
-    _check([step.where, step.having, step.qualify, *filters, *(one.expression for one in step.outputs)], names)
+    filters = [over.where for over in (*step.aggregates, *step.windows)]
+    _check([step.where, step.having, step.qualify, *filters, *(shown.expression for shown in step.outputs)], names)
     _check((order.expression for order in step.order), {**names, **made})
     return made
 
@@ -733,10 +733,10 @@ def _named(name: str, expression: Expression, columns: Known) -> dict[str, Facts
 
 
 def _check(expressions: Iterable[Expression | None], columns: Known) -> None:
-    for compares in (part for one in expressions if one is not None for part in _calls(one)):
+    for compares in (part for expression in expressions if expression is not None for part in _calls(expression)):
         if compares.function in _COMPARED:
-            constants = [one.constant for one in compares.arguments if one.is_constant]
-            for compared in (one for one in compares.arguments if not one.is_constant):
+            constants = [argument.constant for argument in compares.arguments if argument.is_constant]
+            for compared in (argument for argument in compares.arguments if not argument.is_constant):
                 _check_constants(compared, constants, columns)
 
 
@@ -756,11 +756,11 @@ def _check_constants(compared: Expression, constants: Sequence[object], columns:
 def _calls(expression: Expression) -> Iterator[Expression]:
     waiting, seen = [expression], set()
     while waiting:
-        one = waiting.pop()
-        if one.function and id(one) not in seen:
-            seen.add(id(one))
-            yield one
-            waiting += one.arguments
+        part = waiting.pop()
+        if part.function and id(part) not in seen:
+            seen.add(id(part))
+            yield part
+            waiting += part.arguments
 
 
 def _compares(expression: Expression) -> bool:

@@ -87,16 +87,16 @@ def regions_of(
     Guarantee: the condition is true of a row exactly where each expression has a value in its region, and all the other
     parts are true; up to the rounding of doubles, which the engine compares.
     """
-    found: dict[Expression, ValueSet] = {}
+    regions: dict[Expression, ValueSet] = {}
     rest: list[Expression] = []
     parts = () if where is None else where.arguments if where.function == "and" else (where,)
-    for one in parts:
-        truth = _truth(one, columns)
+    for part in parts:
+        truth = _truth(part, columns)
         if truth is None:
-            rest.append(one)
+            rest.append(part)
         else:
-            found[truth[0]] = found.get(truth[0], EVERY).both(truth[1])
-    return found, tuple(rest)
+            regions[truth[0]] = regions.get(truth[0], EVERY).both(truth[1])
+    return regions, tuple(rest)
 
 
 def disjoint(one: ValueSet, other: ValueSet) -> bool:
@@ -117,9 +117,9 @@ def _truth(condition: Expression, columns: Mapping[str, Facts]) -> _Truth | None
         inner = _truth(arguments[0], columns)
         return None if inner is None else (inner[0], inner[2], inner[1])
     if function in ("and", "or"):
-        parts = [_truth(one, columns) for one in arguments]
-        known = [one for one in parts if one is not None]
-        if len(known) < len(parts) or len({one[0] for one in known}) > 1:
+        parts = [_truth(argument, columns) for argument in arguments]
+        known = [part for part in parts if part is not None]
+        if len(known) < len(parts) or len({part[0] for part in known}) > 1:
             return None
         subject, true, false = known[0]
         for _, yes, no in known[1:]:
@@ -139,7 +139,7 @@ def _compared(function: str, arguments: tuple[Expression, ...], columns: Mapping
     if len(arguments) < 2 or arguments[0].is_constant:
         return None
     kind = typed(arguments[0], columns).kind
-    values = [_constant(one, kind) for one in arguments[1:]]
+    values = [_constant(argument, kind) for argument in arguments[1:]]
     if any(value is None for value in values):
         return None
     before, after = _around(values[0], kind)
@@ -208,12 +208,12 @@ def _constant(expression: Expression, kind: Kind | None) -> Any:
 
 def points_of(values: Iterable[Any], kind: Kind | None) -> dict[tuple[Cut, Cut], Any]:
     """Return the piece that each value of a kind is; those that an engine would compare as others are left out."""
-    found = {}
+    points = {}
     for value in values:
         read = None if value is None else _constant(Literal(value), kind)
         if read is not None:
-            found[_around(read, kind)] = value
-    return found
+            points[_around(read, kind)] = value
+    return points
 
 
 def within(expression: Expression, start: Cut, end: Cut, kind: Kind | None) -> Expression | None:

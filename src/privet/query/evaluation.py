@@ -87,8 +87,8 @@ def right_pad(values: Values, kinds: Kinds) -> str:
 
 def split_part(values: Values, kinds: Kinds) -> str:
     x, other, place = values
-    found = x.split(other)
-    return str(found[place - 1]) if place <= len(found) else ""
+    parts = x.split(other)
+    return str(parts[place - 1]) if place <= len(parts) else ""
 
 
 def make_date(values: Values, kinds: Kinds) -> Any:
@@ -185,16 +185,16 @@ def simple_case(convert: Callable[[str], str]) -> Evaluate:
 def to_integer(values: Values, kinds: Kinds) -> Any:
     x = values[0]
     if kinds[0] == "text":
-        found = re.fullmatch(r" *([+-]?[0-9]+) *", x)
-        return fit(int(found[1])) if found and len(found[1]) < 4000 else None
+        match = re.fullmatch(r" *([+-]?[0-9]+) *", x)
+        return fit(int(match[1])) if match and len(match[1]) < 4000 else None
     return floor(x + 0.5) if kinds[0] == "number" else int(x)
 
 
 def to_number(values: Values, kinds: Kinds) -> Any:
     x = values[0]
     if kinds[0] == "text":
-        found = re.fullmatch(r" *([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?) *", x)
-        return finite(lambda: float(found[1])) if found else None
+        match = re.fullmatch(r" *([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?) *", x)
+        return finite(lambda: float(match[1])) if match else None
     return float(x)
 
 

@@ -77,12 +77,12 @@ def prepared(expression: Expression, columns: Mapping[str, Facts]) -> Callable[[
 
     def value(row: Mapping[str, Any]) -> Any:
         values = [compute(row) for compute in inner]
-        if not function.sees_null and any(one is None for one in values):
+        if not function.sees_null and any(item is None for item in values):
             return None
         if chosen:
             return python.as_kind(kind, function.value(values, kinds))
         if function.one_kind:
-            return function.value([python.as_kind(kind, one) for one in values], [kind] * len(values))
+            return function.value([python.as_kind(kind, item) for item in values], [kind] * len(values))
         return function.value(values, kinds)
 
     return value
@@ -127,9 +127,9 @@ def typed_where(expression: Expression, columns: Mapping[str, Facts], conditions
     """
     known = dict(columns)
     ends: dict[Expression, Ends] = {}
-    for one in conditions:
-        if one is not None:
-            ends = _both(ends, _implied(one, true=True))
+    for condition in conditions:
+        if condition is not None:
+            ends = _both(ends, _implied(condition, true=True))
     for compared, (low, high) in ends.items():
         if compared.column is not None and compared.column in known:
             known[compared.column] = _narrowed(known[compared.column], low, high)
@@ -145,9 +145,9 @@ def _typed(expression: Expression, columns: Mapping[str, Facts]) -> Typed:
     if expression.function != "case":
         return typed(expression, columns)
     made, arguments = typed(expression, columns), expression.arguments
-    values = [typed_where(one, columns, (when,)) for when, one in zip(arguments[:-1:2], arguments[1::2], strict=True)]
-    found = hull("CASE", [*values, typed_where(arguments[-1], columns, ())])
-    return replace(made, low=found.low, high=found.high) if made.kind in ("integer", "number") else made
+    values = [typed_where(part, columns, (when,)) for when, part in zip(arguments[:-1:2], arguments[1::2], strict=True)]
+    whole = hull("CASE", [*values, typed_where(arguments[-1], columns, ())])
+    return replace(made, low=whole.low, high=whole.high) if made.kind in ("integer", "number") else made
 
 
 def _implied(condition: Expression, *, true: bool) -> dict[Expression, Ends]:
@@ -156,14 +156,14 @@ def _implied(condition: Expression, *, true: bool) -> dict[Expression, Ends]:
     if function == "not":
         return _implied(arguments[0], true=not true)
     if function in ("and", "or"):
-        parts = [_implied(one, true=true) for one in arguments]
-        found = parts[0]
+        parts = [_implied(argument, true=true) for argument in arguments]
+        ends = parts[0]
         for other in parts[1:]:
-            found = _both(found, other) if (function == "and") == true else _either(found, other)
-        return found
+            ends = _both(ends, other) if (function == "and") == true else _either(ends, other)
+        return ends
     name = function if true else _FLIPPED.get(function, "")
-    constants = [_number(one) for one in arguments[1:]]
-    if not constants or any(one is None for one in constants) or arguments[0].is_constant:
+    constants = [_number(argument) for argument in arguments[1:]]
+    if not constants or any(constant is None for constant in constants) or arguments[0].is_constant:
         return {}
     low, high = min(constants), max(constants)
     match name:
@@ -184,36 +184,36 @@ def _number(expression: Expression) -> Any:
     return Fraction(value) if isinstance(value, (int, Fraction)) else value
 
 
-def _both(one: Mapping[Expression, Ends], other: Mapping[Expression, Ends]) -> dict[Expression, Ends]:
-    found = dict(one)
+def _both(first: Mapping[Expression, Ends], other: Mapping[Expression, Ends]) -> dict[Expression, Ends]:
+    both = dict(first)
     for compared, ends in other.items():
-        found[compared] = _within(found[compared], ends) if compared in found else ends
-    return found
+        both[compared] = _within(both[compared], ends) if compared in both else ends
+    return both
 
 
-def _either(one: Mapping[Expression, Ends], other: Mapping[Expression, Ends]) -> dict[Expression, Ends]:
-    found: dict[Expression, Ends] = {}
-    for compared in one.keys() & other.keys():
-        (low, high), (bottom, top) = one[compared], other[compared]
+def _either(first: Mapping[Expression, Ends], other: Mapping[Expression, Ends]) -> dict[Expression, Ends]:
+    either: dict[Expression, Ends] = {}
+    for compared in first.keys() & other.keys():
+        (low, high), (bottom, top) = first[compared], other[compared]
         if _alike(low, bottom) and _alike(high, top):
             least = None if low is None or bottom is None else min(low, bottom)
             most = None if high is None or top is None else max(high, top)
-            found[compared] = (least, most)
-    return found
+            either[compared] = (least, most)
+    return either
 
 
-def _within(one: Ends, other: Ends) -> Ends:
+def _within(first: Ends, other: Ends) -> Ends:
     """Return what two pairs of ends have in common; the first, where they have nothing or are not alike."""
-    low, high = one
+    low, high = first
     if not (_alike(low, other[0]) and _alike(high, other[1])):
-        return one
+        return first
     low = other[0] if low is None else low if other[0] is None else max(low, other[0])
     high = other[1] if high is None else high if other[1] is None else min(high, other[1])
-    return (low, high) if low is None or high is None or low <= high else one
+    return (low, high) if low is None or high is None or low <= high else first
 
 
-def _alike(one: Any, other: Any) -> bool:
-    return one is None or other is None or type(one) is type(other)
+def _alike(first: Any, other: Any) -> bool:
+    return first is None or other is None or type(first) is type(other)
 
 
 def _narrowed(facts: Facts, low: Any, high: Any) -> Facts:

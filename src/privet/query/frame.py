@@ -168,34 +168,34 @@ class Frame:
 
     def where(self, *conditions: str | Term) -> Frame:
         """Return the rows that meet all conditions too."""
-        return replace(self, _where=conjunction(self._where, *(self._over(one, "conditions") for one in conditions)))
+        return replace(self, _where=conjunction(self._where, *(self._over(term, "conditions") for term in conditions)))
 
     def group_by(self, *by: str | Term, **named: str | Term) -> Frame:
         """Return the rows in groups, by columns or by expressions; a keyword names the column of the result."""
         added = self._named(by, named, "by")
-        return self._with_levels(added, (tuple(one for _, one in added),))
+        return self._with_levels(added, (tuple(expression for _, expression in added),))
 
     groupby = group_by
 
     def rollup(self, *by: str | Term, **named: str | Term) -> Frame:
         """Return the rows in groups by all of these, by all but the last, ..., and all together: totals of totals."""
         added = self._named(by, named, "by")
-        return self._with_levels(added, rolled_up([(one,) for _, one in added]))
+        return self._with_levels(added, rolled_up([(expression,) for _, expression in added]))
 
     def cube(self, *by: str | Term, **named: str | Term) -> Frame:
         """Return the rows in groups by every choice of these, down to none."""
         added = self._named(by, named, "by")
-        return self._with_levels(added, cubed([(one,) for _, one in added]))
+        return self._with_levels(added, cubed([(expression,) for _, expression in added]))
 
     def grouping_sets(self, *sets: Sequence[str | Term]) -> Frame:
         """Return the rows in several groupings: a list of columns for each, empty for all rows together."""
-        if not sets or any(isinstance(one, str) or not isinstance(one, Sequence) for one in sets):
+        if not sets or any(isinstance(keys, str) or not isinstance(keys, Sequence) for keys in sets):
             raise BadParameter("sets", sets, "lists of columns, such as ['ward', 'age'], ['ward'], []")
-        if any(len(one) > _MOST_COLUMNS or isinstance(one, bytes) for one in sets):
+        if any(len(keys) > _MOST_COLUMNS or isinstance(keys, bytes) for keys in sets):
             raise BadParameter("sets", "too many", f"lists of at most {_MOST_COLUMNS} columns")
-        read_sets = [self._named(tuple(one), {}, "sets") for one in sets]
-        added = tuple({one: (name, one) for several in read_sets for name, one in several}.values())
-        return self._with_levels(added, tuple(tuple(one for _, one in several) for several in read_sets))
+        read_sets = [self._named(tuple(keys), {}, "sets") for keys in sets]
+        added = tuple({expression: (name, expression) for keys in read_sets for name, expression in keys}.values())
+        return self._with_levels(added, tuple(tuple(expression for _, expression in keys) for keys in read_sets))
 
     def _with_levels(self, added: Named, levels: tuple[Level, ...]) -> Frame:
         return replace(self, _keys=(*self._keys, *added), _levels=crossed([self._levels or ((),), levels]))
@@ -233,8 +233,8 @@ class Frame:
         sides = pair(left, right, way)
         mine, theirs = sides.sides
         equal = [
-            call("equal", _column_of(mine, one), _column_of(theirs, another))
-            for one, another in _named_pairs(on).items()
+            call("equal", _column_of(mine, own), _column_of(theirs, another))
+            for own, another in _named_pairs(on).items()
         ]
         made, mine, theirs = join(
             sides, conjunction(*equal, *(() if where is None else _over_both(_condition(where, "where"), mine, theirs)))
@@ -259,7 +259,7 @@ class Frame:
         owned: Named = tuple((name, ColumnRef(name)) for name in unit_columns(self._source.schema.unit))
         keys = (*owned, *self._named(by, {}, "by"))
         listed = (*keys, *self._named((), named, "named"))
-        asked = Select(outputs=listed, where=self._where, keys=tuple(one for _, one in keys))
+        asked = Select(outputs=listed, where=self._where, keys=tuple(expression for _, expression in keys))
         return Frame(grouped(self._source, asked))
 
     def _whole(self) -> PrivateRows:
@@ -279,11 +279,11 @@ class Frame:
         return rows_sql(self._source, self._where, keys, self._levels)
 
     def _named(self, unnamed: tuple[str | Term, ...], named: Mapping[str, str | Term], parameter: str) -> Named:
-        first = tuple((_own_name(one), self._over(one, parameter)) for one in unnamed)
-        return (*first, *((name, self._over(one, f"named {name}")) for name, one in named.items()))
+        first = tuple((_own_name(value), self._over(value, parameter)) for value in unnamed)
+        return (*first, *((name, self._over(value, f"named {name}")) for name, value in named.items()))
 
-    def _over(self, one: str | Term, parameter: str) -> Expression:
-        expression = constant(one) if isinstance(one, Term) else read(one, parameter)
+    def _over(self, value: str | Term, parameter: str) -> Expression:
+        expression = constant(value) if isinstance(value, Term) else read(value, parameter)
         return substitute(expression, self._column)
 
     def _column(self, part: Expression) -> Expression | None:
@@ -307,31 +307,31 @@ class Result:
         if not isinstance(self._source, PrivateRows):
             raise Unsupported("having follows agg; use where on what a select made")
         return self._with(
-            having=conjunction(self._asked.having, *(self._over(one, "conditions") for one in conditions))
+            having=conjunction(self._asked.having, *(self._over(term, "conditions") for term in conditions))
         )
 
     def where(self, *conditions: Term) -> Result:
         """Return the released rows that meet all conditions."""
         made = self._released()
         outputs = tuple((name, ColumnRef(name)) for name in made.facts)
-        asked = Select(outputs=outputs, where=conjunction(*(_condition(one) for one in conditions)))
+        asked = Select(outputs=outputs, where=conjunction(*(_condition(term) for term in conditions)))
         return Result(made, asked, self._wish)
 
     def select(self, *columns: str | Term, **named: str | Term) -> Result:
         """Return other columns, computed from the released ones."""
-        first = tuple((_own_name(one), read(one, "columns")) for one in columns)
-        outputs = (*first, *((name, read(one, f"named {name}")) for name, one in named.items()))
+        first = tuple((_own_name(column), read(column, "columns")) for column in columns)
+        outputs = (*first, *((name, read(column, f"named {name}")) for name, column in named.items()))
         return Result(self._released(), Select(outputs=outputs), self._wish)
 
     def order_by(self, *terms: str | Term | Descending) -> Result:
         """Return the rows in order; NULLs last."""
         order = []
-        for one in terms:
-            match one:
+        for given in terms:
+            match given:
                 case Descending(term=term):
                     order.append(Order(self._over(term, "terms"), descending=True))
                 case _:
-                    order.append(Order(self._over(one, "terms")))
+                    order.append(Order(self._over(given, "terms")))
         return self._with(order=tuple(order))
 
     def limit(self, rows: int, *, offset: int = 0) -> Result:
@@ -387,9 +387,9 @@ class Result:
             case ReleasedRows() as released:
                 return refined(released, self._asked)
 
-    def _over(self, one: str | Term, parameter: str) -> Expression:
+    def _over(self, value: str | Term, parameter: str) -> Expression:
         names = {name: expression for name, expression in self._asked.outputs if name is not None}
-        return substitute(read(one, parameter), lambda part: names.get(part.column or ""))
+        return substitute(read(value, parameter), lambda part: names.get(part.column or ""))
 
 
 def table(name: str, schema: Schema, tables: Mapping[str, Schema] | None = None) -> Frame:
@@ -400,8 +400,8 @@ def table(name: str, schema: Schema, tables: Mapping[str, Schema] | None = None)
     return Frame(PrivateRows.of(name, schema, tables))
 
 
-def _condition(one: Term, parameter: str = "conditions") -> Expression:
-    return condition_given(one, parameter).expression
+def _condition(term: Term, parameter: str = "conditions") -> Expression:
+    return condition_given(term, parameter).expression
 
 
 def _width(width: Width) -> Any:
@@ -425,10 +425,10 @@ _PART = re.compile(r"\s*[0-9]*\.?[0-9]+([eE][+-]?[0-9]+)?\s*%\s*")
 def _named_pairs(on: str | Sequence[str] | Mapping[str, str]) -> dict[str, str]:
     if isinstance(on, str):
         return {on: on}
-    if isinstance(on, Mapping) and all(isinstance(one, str) for pair in on.items() for one in pair):
+    if isinstance(on, Mapping) and all(isinstance(name, str) for pair in on.items() for name in pair):
         return dict(on)
-    if isinstance(on, Sequence) and all(isinstance(one, str) for one in on):
-        return {one: one for one in on}
+    if isinstance(on, Sequence) and all(isinstance(name, str) for name in on):
+        return {name: name for name in on}
     raise BadParameter("on", on, "a column, a list of columns, or a mapping of columns here to columns there")
 
 
@@ -443,7 +443,7 @@ def _matched(
     if where is not None:
         raise BadParameter("where", "a condition", "left out of a semi or an anti join; filter the other table first")
     pairs = _named_pairs(on).items()
-    equal = tuple((_column_of(left.columns, one), _column_of(right.columns, another)) for one, another in pairs)
+    equal = tuple((_column_of(left.columns, own), _column_of(right.columns, another)) for own, another in pairs)
     made, met = exists(left, Others(right, equal))
     return replace(made, where=conjunction(made.where, met if kept else call("not", met)))
 
@@ -455,12 +455,12 @@ def _column_of(columns: Mapping[str, Expression], name: str) -> Expression:
 
 
 def _side_by_side(mine: Mapping[str, Expression], theirs: Mapping[str, Expression]) -> dict[str, Expression]:
-    found, taken = dict(mine), {name.casefold() for name in mine}
-    for name, one in theirs.items():
-        if name in mine and mine[name] == one:
+    columns, taken = dict(mine), {name.casefold() for name in mine}
+    for name, expression in theirs.items():
+        if name in mine and mine[name] == expression:
             continue
-        found[distinct_name(f"{name}_right" if name.casefold() in taken else name, taken)] = one
-    return found
+        columns[distinct_name(f"{name}_right" if name.casefold() in taken else name, taken)] = expression
+    return columns
 
 
 def _over_both(
@@ -470,10 +470,10 @@ def _over_both(
     return (substitute(where, lambda part: None if part.column is None else _column_of(columns, part.column)),)
 
 
-def _own_name(one: str | Term) -> str | None:
-    match one:
+def _own_name(value: str | Term) -> str | None:
+    match value:
         case str():
-            return one
+            return value
         case Term(expression=expression):
             return expression.column
     return None
@@ -497,9 +497,9 @@ def _read(rows: Frame, text: str, parameter: str) -> Expression:
     plain_text(text, parameter, "a condition in SQL, such as age > 65", least=1)
     views = {_ROWS: replace(rows._source, where=None)}
     bare = parse(f"SELECT COUNT(*) AS n FROM {_ROWS}", rows._source.tables, views)
-    found = parse(f"SELECT COUNT(*) AS n FROM {_ROWS} WHERE {text}", rows._source.tables, views)
-    if found.where is None or replace(found, where=None) != bare:
+    parsed = parse(f"SELECT COUNT(*) AS n FROM {_ROWS} WHERE {text}", rows._source.tables, views)
+    if parsed.where is None or replace(parsed, where=None) != bare:
         raise RequestError(
             f"{parameter} must be a condition on the columns of the rows, such as age > 65; got {text!r}"
         )
-    return found.where
+    return parsed.where

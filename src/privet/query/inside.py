@@ -76,7 +76,7 @@ def stays_within(source: PrivateRows, asked: Select) -> bool:
         return True
     if not units:
         return False
-    owned = (one.column for one in asked.keys if one.column is not None)
+    owned = (key.column for key in asked.keys if key.column is not None)
     return all(ColumnRef(name) in asked.keys for name in units) or any(
         is_of_one(source.table, name, source.tables) for name in owned
     )
@@ -96,10 +96,10 @@ def grouped(source: PrivateRows, asked: Select) -> PrivateRows:
     for expression in asked.keys:
         if has_aggregate(expression) or has_window(expression):
             raise Unsupported("an aggregate cannot stand in GROUP BY; conditions on aggregates go into HAVING")
-        one = checked(expression, facts)
-        if one not in keys:
-            keys[one] = distinct_name(label(one), taken)
-    found: dict[Expression, Within] = {}
+        key = checked(expression, facts)
+        if key not in keys:
+            keys[key] = distinct_name(label(key), taken)
+    aggregates: dict[Expression, Within] = {}
 
     def over_group(expression: Expression) -> Expression | None:
         if expression in keys:
@@ -112,15 +112,15 @@ def grouped(source: PrivateRows, asked: Select) -> PrivateRows:
             raise Unsupported("window functions stand in a sub-query of their own, without GROUP BY")
         if not is_aggregate(expression):
             return None
-        if expression not in found:
+        if expression not in aggregates:
             name = distinct_name(label(expression), taken)
-            found[expression] = _within(name, expression, source)
-        return ColumnRef(found[expression].name)
+            aggregates[expression] = _within(name, expression, source)
+        return ColumnRef(aggregates[expression].name)
 
-    outputs = [(name, substitute(fitted(one, facts), over_group)) for name, one in asked.outputs]
+    outputs = [(name, substitute(fitted(output, facts), over_group)) for name, output in asked.outputs]
     having = None if asked.having is None else substitute(fitted(asked.having, facts), over_group)
-    listed = tuple((name, one) for one, name in keys.items())
-    made = GroupWithin(source.table, listed, tuple(found.values()), conjunction(source.where, where))
+    listed = tuple((name, key) for key, name in keys.items())
+    made = GroupWithin(source.table, listed, tuple(aggregates.values()), conjunction(source.where, where))
     standing = standing_on(made, source.tables, {})
     kept = None if having is None else condition(having, standing.schema.columns, "HAVING")
     columns = named_columns(standing, tuple(outputs))
@@ -134,11 +134,11 @@ def deduplicated(source: PrivateRows, word: str = "DISTINCT") -> PrivateRows:
     units = unit_columns(source.schema.unit)
     taken = {name.casefold() for name in units}
     keys: dict[Expression, str] = {ColumnRef(name): name for name in units}
-    for name, one in source.columns.items():
-        if one not in keys:
-            keys[one] = distinct_name(name, taken)
-    made = GroupWithin(source.table, tuple((name, one) for one, name in keys.items()), (), source.where)
-    return standing_on(made, source.tables, {name: ColumnRef(keys[one]) for name, one in source.columns.items()})
+    for name, value in source.columns.items():
+        if value not in keys:
+            keys[value] = distinct_name(name, taken)
+    made = GroupWithin(source.table, tuple((name, key) for key, name in keys.items()), (), source.where)
+    return standing_on(made, source.tables, {name: ColumnRef(keys[value]) for name, value in source.columns.items()})
 
 
 def with_ranks(source: PrivateRows, asked: Select) -> tuple[PrivateRows, Select]:
@@ -146,23 +146,23 @@ def with_ranks(source: PrivateRows, asked: Select) -> tuple[PrivateRows, Select]
 
     Guarantee: that of `schema_of` for a rank, whose partition holds the unit.
     """
-    if asked.keys or asked.having is not None or any(has_aggregate(one) for _, one in asked.outputs):
+    if asked.keys or asked.having is not None or any(has_aggregate(expression) for _, expression in asked.outputs):
         raise Unsupported("window functions stand in a sub-query of their own, without aggregates or GROUP BY")
     where = conjunction(source.where, None if asked.where is None else _row_condition(asked.where, source))
     relation: Relation = source.table
     if where is not None:
         relation = Derive(relation, tuple((name, ColumnRef(name)) for name in source.schema.columns), where)
     taken = {name.casefold() for name in source.schema.columns}
-    found: dict[Expression, str] = {}
-    for _, one in asked.outputs:
-        for marked in _windows(one):
-            if marked not in found:
-                found[marked] = distinct_name(marked.function.removeprefix(WINDOW), taken)
-                relation = _rank(relation, found[marked], marked, source)
+    names: dict[Expression, str] = {}
+    for _, expression in asked.outputs:
+        for marked in _windows(expression):
+            if marked not in names:
+                names[marked] = distinct_name(marked.function.removeprefix(WINDOW), taken)
+                relation = _rank(relation, names[marked], marked, source)
     made = standing_on(relation, source.tables, source.columns)
     outputs = tuple(
-        (name, substitute(one, lambda part: ColumnRef(found[part]) if part in found else None))
-        for name, one in asked.outputs
+        (name, substitute(expression, lambda part: ColumnRef(names[part]) if part in names else None))
+        for name, expression in asked.outputs
     )
     return made, replace(asked, outputs=outputs, where=None)
 
@@ -172,15 +172,15 @@ def named_columns(source: PrivateRows, outputs: tuple[tuple[str | None, Expressi
     made: dict[str, Expression] = {}
     taken: set[str] = set()
     for name, expression in outputs:
-        one = checked(expression, source.schema.columns)
+        value = checked(expression, source.schema.columns)
         for owner in unit_columns(source.schema.unit):
-            if (name or "").casefold() == owner.casefold() and one != ColumnRef(owner):
+            if (name or "").casefold() == owner.casefold() and value != ColumnRef(owner):
                 raise Unsupported(f"{owner!r} identifies the person; another column cannot take its name")
         if name is not None and (not name or name.casefold() in taken):
             raise RequestError(f"two columns are called {name!r}; give each its own name with AS")
         if name is not None:
             taken.add(name.casefold())
-        made[name or distinct_name(label(one), taken)] = one
+        made[name or distinct_name(label(value), taken)] = value
     return made
 
 
@@ -197,9 +197,9 @@ def _within(name: str, marked: Expression, source: PrivateRows) -> Within:
         raise Unsupported(f"{function.upper()} is not supported within one person's rows; use {listed}")
     if function == "count_rows":
         return Within(name, function, None, kept)
-    one = checked(argument, source.schema.columns)
-    step = grid_step(one, source.schema) if function in {"sum", "avg"} else None
-    return Within(name, function, one, kept, step)
+    value = checked(argument, source.schema.columns)
+    step = grid_step(value, source.schema) if function in {"sum", "avg"} else None
+    return Within(name, function, value, kept, step)
 
 
 def _rank(relation: Relation, name: str, marked: Expression, source: PrivateRows) -> Rank:
@@ -227,7 +227,7 @@ def _rank(relation: Relation, name: str, marked: Expression, source: PrivateRows
         relation,
         name,
         function,
-        tuple(checked(one, facts) for one in partition),
+        tuple(checked(key, facts) for key in partition),
         terms,
         checked(given[0], facts) if given else None,
         places,
@@ -239,7 +239,7 @@ def _over(relation: Relation, name: str, marked: Expression, source: PrivateRows
     facts, said = source.schema.columns, read_window(name, marked)
     argument = None if said.function == "count_rows" else checked(said.arguments[0], facts)
     step = grid_step(argument, source.schema) if argument is not None and said.function in {"sum", "avg"} else None
-    terms = tuple(By(checked(one.expression, facts), one.descending, one.nulls_first) for one in said.order)
+    terms = tuple(By(checked(term.expression, facts), term.descending, term.nulls_first) for term in said.order)
     frame = said.frame
     if frame is not None and not frame.rows and (frame.start or frame.end):
         raise Unsupported("a frame counts rows: ROWS BETWEEN 2 PRECEDING AND CURRENT ROW")
@@ -247,7 +247,7 @@ def _over(relation: Relation, name: str, marked: Expression, source: PrivateRows
         relation,
         name,
         said.function,
-        tuple(checked(one, facts) for one in said.partition),
+        tuple(checked(key, facts) for key in said.partition),
         terms,
         argument,
         where=None if said.where is None else condition(said.where, facts, "FILTER"),
@@ -259,7 +259,7 @@ def _over(relation: Relation, name: str, marked: Expression, source: PrivateRows
 def _windows(expression: Expression) -> list[Expression]:
     if is_window(expression):
         return [expression]
-    return [found for part in expression.arguments for found in _windows(part)]
+    return [window for part in expression.arguments for window in _windows(part)]
 
 
 def _row_condition(where: Expression, source: PrivateRows) -> Expression:
@@ -283,7 +283,7 @@ def by_person(source: PrivateRows, asked: Select) -> tuple[PrivateRows, Select, 
     where, is left to the scan, whose noise is for it.
     """
     unit = source.schema.unit
-    asked = _mapped(asked, lambda one: _of_one(one, rowwise=unit.rowwise))
+    asked = _mapped(asked, lambda part: _of_one(part, rowwise=unit.rowwise))
     if not asked.bounds_each:
         return source, asked, False
     if not isinstance(unit, Person):
@@ -297,42 +297,42 @@ def by_person(source: PrivateRows, asked: Select) -> tuple[PrivateRows, Select, 
             "otherwise than what it contributes to the parts; ask for each grouping by itself"
         )
     taken = {name.casefold() for name in source.schema.columns}
-    keys = {check_key(one, source): distinct_name(label(one), taken) for one in asked.keys}
+    keys = {check_key(key, source): distinct_name(label(key), taken) for key in asked.keys}
     inner: dict[Expression, str] = {}
-    for one in asked.aggregates:
-        plain = stated_bounds(one)[0]
-        if plain.function != f"{MARK}count_units" and _of_each_person(one, source) not in inner:
-            inner[_of_each_person(one, source)] = distinct_name(label(plain), taken)
-    outputs = [(unit.column, ColumnRef(unit.column)), *((name, one) for one, name in keys.items())]
-    outputs += [(name, one) for one, name in inner.items()]
+    for wanted in asked.aggregates:
+        plain = stated_bounds(wanted)[0]
+        if plain.function != f"{MARK}count_units" and _of_each_person(wanted, source) not in inner:
+            inner[_of_each_person(wanted, source)] = distinct_name(label(plain), taken)
+    outputs = [(unit.column, ColumnRef(unit.column)), *((name, key) for key, name in keys.items())]
+    outputs += [(name, expression) for expression, name in inner.items()]
     rows = Select(outputs=tuple(outputs), where=asked.where, keys=(ColumnRef(unit.column), *keys))
     made = grouped(source, rows)
-    named = tuple((name or label(one), one) for name, one in asked.outputs)
+    named = tuple((name or label(expression), expression) for name, expression in asked.outputs)
 
-    def outside(one: Expression) -> Expression | None:
-        if is_aggregate(one):
-            return _outer(one, made, inner.get(_of_each_person(one, source), ""), source)
-        known = None if one.constant is not None else _key_in(one, keys, source)
+    def outside(part: Expression) -> Expression | None:
+        if is_aggregate(part):
+            return _outer(part, made, inner.get(_of_each_person(part, source), ""), source)
+        known = None if part.constant is not None else _key_in(part, keys, source)
         return None if known is None else made.columns[known]
 
     over = _mapped(replace(asked, outputs=named, where=None, keys=()), outside)
     return made, replace(over, keys=tuple(made.columns[name] for name in keys.values())), True
 
 
-def _key_in(one: Expression, keys: dict[Expression, str], source: PrivateRows) -> str | None:
-    if any(":" in part.function for part in parts_of(one)):
+def _key_in(expression: Expression, keys: dict[Expression, str], source: PrivateRows) -> str | None:
+    if any(":" in part.function for part in parts_of(expression)):
         return None
-    return keys.get(checked(one, source.schema.columns))
+    return keys.get(checked(expression, source.schema.columns))
 
 
-def _of_one(one: Expression, *, rowwise: bool) -> Expression | None:
+def _of_one(expression: Expression, *, rowwise: bool) -> Expression | None:
     """Return an aggregate for which bounds per person are those of a row, or are no bounds at all."""
-    if not is_aggregate(one):
+    if not is_aggregate(expression):
         return None
-    plain, stated = stated_bounds(one)
+    plain, stated = stated_bounds(expression)
     function = plain.function.removeprefix(MARK)
     if stated is None:
-        return one
+        return expression
     once = function == "count_units" or (rowwise and function in _COUNTS)
     if once and stated.per == "group":
         if not stated.low <= 1 <= stated.high:
@@ -346,13 +346,13 @@ def _of_one(one: Expression, *, rowwise: bool) -> Expression | None:
     if stated.per == "row" and function in (*_COUNTS, "count_units", "count_distinct", "mode", "top_k", "bounds"):
         raise Unsupported("what is counted has no values to clamp; use contribution_bounds_per_group, or none")
     if stated.per == "row" or not rowwise:
-        return one
+        return expression
     return bounded(plain, "row", Literal(stated.low), Literal(stated.high))
 
 
-def _of_each_person(one: Expression, source: PrivateRows) -> Expression:
+def _of_each_person(marked: Expression, source: PrivateRows) -> Expression:
     """Return what is computed of each person's rows in a group."""
-    plain, stated = stated_bounds(one)
+    plain, stated = stated_bounds(marked)
     function, (argument, where) = plain.function.removeprefix(MARK), plain.arguments[:2]
     if function == "count_units":
         return plain
@@ -387,9 +387,9 @@ def _held(argument: Expression, stated: Stated | None, source: PrivateRows) -> E
     return call("clamp", argument, Literal(-whole), Literal(whole))
 
 
-def _outer(one: Expression, made: PrivateRows, name: str, source: PrivateRows) -> Expression:
+def _outer(marked: Expression, made: PrivateRows, name: str, source: PrivateRows) -> Expression:
     """Return the aggregate over people of what each of them gives."""
-    plain, stated = stated_bounds(one)
+    plain, stated = stated_bounds(marked)
     function = plain.function.removeprefix(MARK)
     if function == "count_units":
         if plain.arguments[1] != Literal(True):
@@ -403,20 +403,20 @@ def _outer(one: Expression, made: PrivateRows, name: str, source: PrivateRows) -
     return value if stated is None else bounded(value, "row", Literal(stated.low), Literal(stated.high))
 
 
-def _stated(one: Expression) -> Stated | None:
-    stated = stated_bounds(one)[1]
+def _stated(marked: Expression) -> Stated | None:
+    stated = stated_bounds(marked)[1]
     return stated if stated is not None and stated.per == "group" else None
 
 
 def _mapped(asked: Select, change: Callable[[Expression], Expression | None]) -> Select:
     """Return a SELECT with aggregates, and what else is changed, replaced wherever they stand."""
 
-    def mapped(one: Expression) -> Expression:
-        return substitute(one, change)
+    def mapped(expression: Expression) -> Expression:
+        return substitute(expression, change)
 
     return replace(
         asked,
-        outputs=tuple((name, mapped(one)) for name, one in asked.outputs),
+        outputs=tuple((name, mapped(expression)) for name, expression in asked.outputs),
         having=None if asked.having is None else mapped(asked.having),
         order=tuple(Order(mapped(term.expression), term.descending, term.nulls_first) for term in asked.order),
     )

@@ -84,7 +84,7 @@ def pair(left: PrivateRows, right: PrivateRows, kind: Literal["inner", "left", "
     taken = {name.casefold() for name in left.schema.columns}
     names = tuple((distinct_name(name, taken), name) for name in right.schema.columns)
     called = {column: ColumnRef(name) for name, column in names}
-    theirs = {name: renamed(one, called) for name, one in right.columns.items()}
+    theirs = {name: renamed(expression, called) for name, expression in right.columns.items()}
     return JoinSides(left, right, kind, names, theirs)
 
 
@@ -113,22 +113,22 @@ def join(sides: JoinSides, on: Expression | None) -> tuple[PrivateRows, Columns,
         if private and not is_public(left.schema):
             # who owns one row owns the other; their times may differ within a window
             same = {called[name].name: ColumnRef(name) for name in _implied(left.schema)}
-            theirs = {name: renamed(one, same) for name, one in theirs.items()}
-    found = standing_on(made, left.tables, left.columns, where)
-    return (found, theirs, left.columns) if sides.swapped else (found, left.columns, theirs)
+            theirs = {name: renamed(expression, same) for name, expression in theirs.items()}
+    standing = standing_on(made, left.tables, left.columns, where)
+    return (standing, theirs, left.columns) if sides.swapped else (standing, left.columns, theirs)
 
 
 def settled(source: PrivateRows) -> PrivateRows:
     """Return rows whose conditions and computed columns pend no more, for where they cannot."""
-    if source.where is None and all(one.column is not None for one in source.columns.values()):
+    if source.where is None and all(expression.column is not None for expression in source.columns.values()):
         return source
     made: dict[str, Expression] = {name: ColumnRef(name) for name in unit_columns(source.schema.unit)}
-    made |= {one.column: one for one in source.columns.values() if one.column is not None}
+    made |= {expression.column: expression for expression in source.columns.values() if expression.column is not None}
     taken = {name.casefold() for name in made}
     columns: dict[str, Expression] = {}
-    for name, one in source.columns.items():
-        own = distinct_name(name, taken) if one.column is None else one.column
-        made[own] = one
+    for name, expression in source.columns.items():
+        own = distinct_name(name, taken) if expression.column is None else expression.column
+        made[own] = expression
         columns[name] = ColumnRef(own)
     return standing_on(Derive(source.table, tuple(made.items()), source.where), source.tables, columns)
 
@@ -147,15 +147,15 @@ def united(several: Sequence[PrivateRows]) -> PrivateRows:
         place: name
         for place in range(len(names))
         for name in units
-        if all(list(one.columns.values())[place] == ColumnRef(name) for one in several)
+        if all(list(rows.columns.values())[place] == ColumnRef(name) for rows in several)
     }
     taken = {name.casefold() for name in units}
     called = [owned.get(place) or distinct_name(name, taken) for place, name in enumerate(names)]
     parts = []
-    for one in several:
+    for rows in several:
         made: dict[str, Expression] = {name: ColumnRef(name) for name in units}
-        made |= dict(zip(called, one.columns.values(), strict=True))
-        parts.append(Derive(one.table, tuple(made.items()), one.where))
+        made |= dict(zip(called, rows.columns.values(), strict=True))
+        parts.append(Derive(rows.table, tuple(made.items()), rows.where))
     columns = {name: ColumnRef(own) for name, own in zip(names, called, strict=True)}
     return standing_on(Union(tuple(parts)), first.tables, columns)
 
@@ -177,12 +177,12 @@ def shared_rows(first: PrivateRows, second: PrivateRows, *, kept: bool) -> Priva
     """
     side = distinct_name("side", {name.casefold() for name in (*first.columns, *second.columns)})
     both = united(
-        [replace(one, columns={**one.columns, side: Constant(place)}) for place, one in enumerate((first, second))]
+        [replace(rows, columns={**rows.columns, side: Constant(place)}) for place, rows in enumerate((first, second))]
     )
     check_person_shown(both, "INTERSECT" if kept else "EXCEPT")
     units = unit_columns(both.schema.unit)
-    shown = {name: one for name, one in both.columns.items() if name != side}
-    keys = {name: ColumnRef(name) for name in units} | {one.column or "": one for one in shown.values()}
+    shown = {name: value for name, value in both.columns.items() if name != side}
+    keys = {name: ColumnRef(name) for name in units} | {value.column or "": value for value in shown.values()}
     taken = {name.casefold() for name in keys}
     counts = tuple(
         Within(
@@ -194,7 +194,7 @@ def shared_rows(first: PrivateRows, second: PrivateRows, *, kept: bool) -> Priva
         for place in (0, 1)
     )
     made = GroupWithin(both.table, tuple(keys.items()), counts)
-    mine, theirs = (call("greater", ColumnRef(one.name), Constant(0)) for one in counts)
+    mine, theirs = (call("greater", ColumnRef(count.name), Constant(0)) for count in counts)
     return standing_on(made, first.tables, shown, conjunction(mine, theirs if kept else call("not", theirs)))
 
 
@@ -227,8 +227,8 @@ def kept_by(source: PrivateRows, others: PrivateRows) -> PrivateRows:
     made = GroupWithin(others.table, tuple((name, ColumnRef(name)) for name in units), (), others.where)
     people = standing_on(made, source.tables, {name: ColumnRef(name) for name in units})
     sides = pair(source, people, "inner")
-    found, columns, _ = join(sides, call("equal", ColumnRef(units[0]), next(iter(sides.theirs.values()))))
-    return replace(found, columns=columns)
+    standing, columns, _ = join(sides, call("equal", ColumnRef(units[0]), next(iter(sides.theirs.values()))))
+    return replace(standing, columns=columns)
 
 
 def in_order(one: Expression) -> Expression:
@@ -248,10 +248,10 @@ def without_unit(made: Join, left: Schema) -> Expression | None:
     theirs = {column: name for name, column in made.names}
     implied = [{ColumnRef(name), ColumnRef(theirs[name])} for name in _implied(left)]
 
-    def is_implied(one: Expression) -> bool:
-        return one.function == "equal" and set(one.arguments) in implied
+    def is_implied(conjunct: Expression) -> bool:
+        return conjunct.function == "equal" and set(conjunct.arguments) in implied
 
-    return conjunction(*(one for one in conjuncts(made.on) if not is_implied(one)))
+    return conjunction(*(conjunct for conjunct in conjuncts(made.on) if not is_implied(conjunct)))
 
 
 def _implied(left: Schema) -> tuple[str, ...]:
@@ -270,9 +270,9 @@ def _ownerless(left: Schema) -> str:
 def _steps(relation: Relation) -> int:
     waiting, count = [relation], 0
     while waiting and count <= MOST_STEPS:
-        one = waiting.pop()
+        part = waiting.pop()
         count += 1
-        match one:
+        match part:
             case str():
                 continue
             case Join(left=left, right=right):
@@ -280,7 +280,7 @@ def _steps(relation: Relation) -> int:
             case Union(sources=sources):
                 waiting += sources
             case _:
-                waiting.append(one.source)
+                waiting.append(part.source)
     return count
 
 
@@ -320,7 +320,7 @@ def _walked(expression: Expression, columns: Mapping[str, Facts]) -> tuple[Typed
     if not expression.function:
         return typed(expression, columns), 0
     walked = [_walked(argument, columns) for argument in expression.arguments]
-    arguments = [TypedArgument(one, known) for one, (known, _) in zip(expression.arguments, walked, strict=True)]
+    arguments = [TypedArgument(part, known) for part, (known, _) in zip(expression.arguments, walked, strict=True)]
     known = FUNCTIONS[expression.function].rule(expression.function, arguments)
     return known, _own(expression, arguments) + sum(below for _, below in walked)
 
@@ -328,7 +328,7 @@ def _walked(expression: Expression, columns: Mapping[str, Facts]) -> tuple[Typed
 def _own(call: Expression, arguments: Sequence[TypedArgument]) -> int:
     plain = _CALL + _ARGUMENT * len(arguments)
     reads = FUNCTIONS[call.function].reads
-    if not reads or all(one.typed.kind != "text" for one in arguments):
+    if not reads or all(argument.typed.kind != "text" for argument in arguments):
         return plain
     if call.function == "like":
         pattern = arguments[1].constant
@@ -351,10 +351,10 @@ def _of_tree(relation: Relation, tables: Mapping[str, Schema], known: Mapping[st
         case Union(sources=sources):
             return _ROW + sum(_of_tree(source, tables) for source in sources)
         case Derive():
-            used: list[Expression | None] = [relation.where, *(one for _, one in relation.columns)]
+            used: list[Expression | None] = [relation.where, *(expression for _, expression in relation.columns)]
         case GroupWithin():
-            used = [relation.where, *(one for _, one in relation.keys)]
-            used += [part for one in relation.aggregates for part in (one.argument, one.where)]
+            used = [relation.where, *(key for _, key in relation.keys)]
+            used += [part for aggregate in relation.aggregates for part in (aggregate.argument, aggregate.where)]
         case Rank():
             used = [relation.argument, relation.where, *relation.partition]
             used += [term.expression for term in relation.order]
@@ -362,8 +362,8 @@ def _of_tree(relation: Relation, tables: Mapping[str, Schema], known: Mapping[st
     return _of_tree(relation.source, tables) + _ROW + _all(columns, *used)
 
 
-def _all(columns: Mapping[str, Facts], *several: Expression | None) -> int:
-    return sum(steps(one, columns) for one in several if one is not None)
+def _all(columns: Mapping[str, Facts], *expressions: Expression | None) -> int:
+    return sum(steps(expression, columns) for expression in expressions if expression is not None)
 
 
 MOST = 10**5
@@ -380,17 +380,17 @@ def with_cuts(
 
     `expressions` are what is computed for each row of it afterwards: the dearer they are, the fewer pairs there may be.
     """
-    several = [one for one in joins_of(relation) if _multiplies(one, tables)]
-    if not several:
-        return _cut(relation, several, 0)
-    most = min(MOST, WORK // effort(relation, tables, expressions)) // len(several)
-    if _least(several, tables) > most:
+    joins = [node for node in joins_of(relation) if _multiplies(node, tables)]
+    if not joins:
+        return _cut(relation, joins, 0)
+    most = min(MOST, WORK // effort(relation, tables, expressions)) // len(joins)
+    if _least(joins, tables) > most:
         raise Unsupported(
             f"these joins could make more than {most:,} rows of one or two rows of a person; join public tables on "
             f"a column that must be equal, declare how many rows they have (PublicTable(..., rows=)), or join fewer "
             f"tables"
         )
-    return _cut(relation, several, most)
+    return _cut(relation, joins, most)
 
 
 def check_fanout(relation: Relation, tables: Mapping[str, Schema]) -> None:
@@ -399,9 +399,9 @@ def check_fanout(relation: Relation, tables: Mapping[str, Schema]) -> None:
     Guarantee: all joins together make at most `MOST` rows of a unit's, beside those that meet no more than one other,
     whatever the tables hold, if keys and links lead to one row each.
     """
-    several = [one for one in joins_of(relation) if _multiplies(one, tables)]
-    for one in several:
-        if one.most is None or not 1 <= one.most <= MOST // len(several):
+    joins = [node for node in joins_of(relation) if _multiplies(node, tables)]
+    for node in joins:
+        if node.most is None or not 1 <= node.most <= MOST // len(joins):
             raise InvariantError("a join does not state how many pairs of a person's rows it makes, or too many")
 
 
@@ -443,15 +443,15 @@ def _pairs_many(join: Join, left: Schema, right: Schema, tables: Mapping[str, Sc
     return not any(one_to_meet(join, left, tables))
 
 
-def _least(several: list[Join], tables: Mapping[str, Schema]) -> int:
+def _least(joins: list[Join], tables: Mapping[str, Schema]) -> int:
     """Return how many rows are made of one row by public tables, or of two rows of each private one.
 
     Where nothing must be equal, a row meets all rows of a public table.
     """
-    sides = [(one, *sides_of(one, tables)) for one in several]
-    spread = [one for one in sides if _spreads(*one)]
-    whole = [right.rows for one, left, right in spread if not list(equal_sides(one, left))]
-    many = len(several) - len(spread)
+    sides = [(node, *sides_of(node, tables)) for node in joins]
+    spread = [side for side in sides if _spreads(*side)]
+    whole = [right.rows for node, left, right in spread if not list(equal_sides(node, left))]
+    many = len(joins) - len(spread)
     return prod(whole) << (many + 1 if many else 0)
 
 
@@ -466,22 +466,22 @@ def one_row_each(relation: Relation, tables: Mapping[str, Schema]) -> bool:
     return False
 
 
-def _cut(relation: Relation, several: Sequence[Join], most: int) -> Relation:
+def _cut(relation: Relation, joins: Sequence[Join], most: int) -> Relation:
     """Return a relation in which those joins, and no others, say how many pairs they make; itself if they do."""
     match relation:
         case str():
             return relation
         case Join(left=left, right=right):
             sides, pairs = (
-                (_cut(left, several, most), _cut(right, several, most)),
-                most if relation in several else None,
+                (_cut(left, joins, most), _cut(right, joins, most)),
+                most if relation in joins else None,
             )
             if sides[0] is left and sides[1] is right and pairs == relation.most:
                 return relation
             return replace(relation, left=sides[0], right=sides[1], most=pairs)
         case Union(sources=sources):
-            parts = tuple(_cut(source, several, most) for source in sources)
+            parts = tuple(_cut(source, joins, most) for source in sources)
             return relation if all(map(is_, parts, sources)) else replace(relation, sources=parts)
         case _:
-            source = _cut(relation.source, several, most)
+            source = _cut(relation.source, joins, most)
             return relation if source is relation.source else replace(relation, source=source)

@@ -92,7 +92,7 @@ def among(rows: PrivateRows, links: Sequence[Expression]) -> Others:
     further: list[Expression] = []
     own: list[Expression] = []
     for link in links:
-        sides = [_side(one) for one in link.arguments]
+        sides = [_side(argument) for argument in link.arguments]
         if _side(link) == "outer":
             own.append(_unmarked(link))
         elif sides not in (["outer", "inner"], ["inner", "outer"]) or link.function not in _COMPARES:
@@ -107,23 +107,23 @@ def among(rows: PrivateRows, links: Sequence[Expression]) -> Others:
     return Others(rows, tuple(equal), tuple(compared), tuple(further), tuple(own))
 
 
-def _side(one: Expression) -> str:
+def _side(expression: Expression) -> str:
     """Return of what an expression is: of the row ("outer"), of the others ("inner"), of both, or a constant ("")."""
-    if one.function == OUTER:
+    if expression.function == OUTER:
         return "outer"
-    if one.column is not None:
+    if expression.column is not None:
         return "inner"
-    found = {_side(part) for part in one.arguments} - {""}
-    return found.pop() if len(found) == 1 else "both" if found else ""
+    sides = {_side(part) for part in expression.arguments} - {""}
+    return sides.pop() if len(sides) == 1 else "both" if sides else ""
 
 
-def _unmarked(one: Expression) -> Expression:
-    found = substitute(one, lambda part: part.arguments[0] if part.function == OUTER else None)
-    if has_outer(found):
+def _unmarked(expression: Expression) -> Expression:
+    plain = substitute(expression, lambda part: part.arguments[0] if part.function == OUTER else None)
+    if has_outer(plain):
         raise Unsupported(
             "a sub-query names columns of its own tables and of the query right around it, not further out"
         )
-    return found
+    return plain
 
 
 Wanted = tuple[str, Expression | None]
@@ -142,26 +142,26 @@ def looked_up(source: PrivateRows, others: Others, wanted: Sequence[Wanted]) -> 
 
 def _with_constants(others: Others) -> Others:
     """Return rows of which those that differ from a constant are left out: a row that is met is told by its columns."""
-    constant = [one for one in others.equal if not mentions(one[0])]
+    constant = [pair for pair in others.equal if not mentions(pair[0])]
     if not constant:
         return others
     where = conjunction(others.rows.where, *(call("equal", theirs, mine) for mine, theirs in constant))
-    varied = tuple(one for one in others.equal if one not in constant)
+    varied = tuple(pair for pair in others.equal if pair not in constant)
     return replace(others, rows=replace(others.rows, where=where), equal=varied)
 
 
 def exists(source: PrivateRows, others: Others) -> tuple[PrivateRows, Expression]:
     """Return the rows, and the condition that a row meets another; it is never NULL."""
     if others.own:
-        found, met = exists(source, replace(others, own=()))
-        return found, call("coalesce", call("and", *others.own, met), Literal(False))
+        standing, met = exists(source, replace(others, own=()))
+        return standing, call("coalesce", call("and", *others.own, met), Literal(False))
     if len(others.compared) == 1 and not others.further:
-        (one,) = others.compared
-        kind = typed(checked(one.theirs, others.rows.schema.columns), others.rows.schema.columns).kind
-        if kind in (*NUMBERS, *MOMENTS) and one.function in {*MIRRORED, "not_equal"}:
-            return _compared(source, replace(others, compared=()), one)
-    found, (number,) = looked_up(source, others, [("count_rows", None)])
-    return found, call("greater", call("coalesce", number, Literal(0)), Literal(0))
+        (test,) = others.compared
+        kind = typed(checked(test.theirs, others.rows.schema.columns), others.rows.schema.columns).kind
+        if kind in (*NUMBERS, *MOMENTS) and test.function in {*MIRRORED, "not_equal"}:
+            return _compared(source, replace(others, compared=()), test)
+    standing, (number,) = looked_up(source, others, [("count_rows", None)])
+    return standing, call("greater", call("coalesce", number, Literal(0)), Literal(0))
 
 
 Pairs = tuple[tuple[Expression, Expression], ...]
@@ -170,9 +170,9 @@ Pairs = tuple[tuple[Expression, Expression], ...]
 
 def is_met(source: PrivateRows, others: Others, pairs: Pairs) -> tuple[PrivateRows, Expression]:
     """Return the rows, and the condition that x IN (SELECT y ...) is true; it is never NULL."""
-    constant = [one for one in pairs if not mentions(one[0])]
+    constant = [pair for pair in pairs if not mentions(pair[0])]
     same = conjunction(others.rows.where, *(call("equal", theirs, mine) for mine, theirs in constant))
-    varied = [one for one in pairs if one not in constant]
+    varied = [pair for pair in pairs if pair not in constant]
     return exists(source, replace(others, rows=replace(others.rows, where=same), equal=(*others.equal, *varied)))
 
 
@@ -184,13 +184,13 @@ def is_among(source: PrivateRows, others: Others, pairs: Pairs) -> tuple[Private
     one owner, rows of other people would be among those met: then y must not be NULL, and an x that is NULL gives NULL.
     """
     if others.own:
-        met, found = is_among(source, replace(others, own=()), pairs)
-        return met, call("case", call("and", Literal(True), *others.own), found, Literal(False))
+        met, truth = is_among(source, replace(others, own=()), pairs)
+        return met, call("case", call("and", Literal(True), *others.own), truth, Literal(False))
     if is_public(others.rows.schema) or _says_owner(source, others.equal, others.rows):
-        met, found = is_met(source, others, pairs)
+        met, truth = is_met(source, others, pairs)
         met, doubt = _doubted(met, others, pairs)
-        return met, call("case", found, Literal(True), doubt, Literal(None), Literal(False))
-    owned = tuple(one for one in pairs if _says_owner(source, (one,), others.rows))
+        return met, call("case", truth, Literal(True), doubt, Literal(None), Literal(False))
+    owned = tuple(pair for pair in pairs if _says_owner(source, (pair,), others.rows))
     if not owned:
         check_same_unit(source.schema, others.rows.schema)
         raise ownerless(source)
@@ -199,12 +199,12 @@ def is_among(source: PrivateRows, others: Others, pairs: Pairs) -> tuple[Private
             "IN (SELECT x ...) is neither true nor false where any x is NULL, which would depend on other people's "
             "rows; add x IS NOT NULL to its WHERE, or write EXISTS"
         )
-    rest = tuple(one for one in pairs if one not in owned)
+    rest = tuple(pair for pair in pairs if pair not in owned)
     both = replace(others, equal=(*others.equal, *owned))
-    met, found = is_among(source, both, rest) if rest else exists(source, both)
+    met, truth = is_among(source, both, rest) if rest else exists(source, both)
     known = [ColumnRef(name) for name in unit_columns(source.schema.unit)]  # a row without a unit is dropped
     unknown = [call("is_null", mine) for mine, _ in owned if mine not in known]
-    return met, found if not unknown else call("case", found, Literal(True), _any(unknown), Literal(None), found)
+    return met, truth if not unknown else call("case", truth, Literal(True), _any(unknown), Literal(None), truth)
 
 
 def _doubted(source: PrivateRows, others: Others, pairs: Pairs) -> tuple[PrivateRows, Expression]:
@@ -216,14 +216,14 @@ def _doubted(source: PrivateRows, others: Others, pairs: Pairs) -> tuple[Private
         ]
         return exists(source, replace(others, further=(*others.further, *maybe)))
     ((mine, theirs),) = pairs
-    found, (rows, valued) = looked_up(source, others, [("count_rows", None), ("count", theirs)])
+    standing, (rows, valued) = looked_up(source, others, [("count_rows", None), ("count", theirs)])
     number = call("coalesce", rows, Literal(0))
     doubt = call("or", call("is_null", mine), call("greater", number, call("coalesce", valued, Literal(0))))
-    return found, call("and", call("greater", number, Literal(0)), doubt)
+    return standing, call("and", call("greater", number, Literal(0)), doubt)
 
 
-def _any(several: Sequence[Expression]) -> Expression:
-    return several[0] if len(several) == 1 else call("or", *several)
+def _any(expressions: Sequence[Expression]) -> Expression:
+    return expressions[0] if len(expressions) == 1 else call("or", *expressions)
 
 
 def _may_be_null(theirs: Expression, rows: PrivateRows) -> bool:
@@ -236,12 +236,12 @@ def _may_be_null(theirs: Expression, rows: PrivateRows) -> bool:
     return typed(theirs, rows.schema.columns).nullable and asked not in conjuncts(rows.where)
 
 
-def _compared(source: PrivateRows, others: Others, one: Comparison) -> tuple[PrivateRows, Expression]:
+def _compared(source: PrivateRows, others: Others, test: Comparison) -> tuple[PrivateRows, Expression]:
     """Return whether a row meets another that compares so: it does where the least or the greatest of them does."""
-    found, (least, greatest) = looked_up(source, others, [("min", one.theirs), ("max", one.theirs)])
+    standing, (least, greatest) = looked_up(source, others, [("min", test.theirs), ("max", test.theirs)])
     ends = {"less": [least], "less_equal": [least], "greater": [greatest], "greater_equal": [greatest]}
-    tested = [call(one.function, end, one.mine) for end in ends.get(one.function, [least, greatest])]
-    return found, call("coalesce", _any(tested), Literal(False))
+    tested = [call(test.function, end, test.mine) for end in ends.get(test.function, [least, greatest])]
+    return standing, call("coalesce", _any(tested), Literal(False))
 
 
 def _grouped(source: PrivateRows, others: Others, wanted: Sequence[Wanted]) -> tuple[PrivateRows, list[Expression]]:
@@ -251,13 +251,13 @@ def _grouped(source: PrivateRows, others: Others, wanted: Sequence[Wanted]) -> t
     keys: dict[Expression, str] = {ColumnRef(name): name for name in units}
     pairs: list[tuple[Expression, str]] = []
     for mine, theirs in others.equal:
-        one, other = _of_one_kind(source, mine, rows, theirs)
+        own, other = _of_one_kind(source, mine, rows, theirs)
         if other not in keys:
             keys[other] = distinct_name(label(other), taken)
-        pairs.append((one, keys[other]))
+        pairs.append((own, keys[other]))
     aggregates = _aggregates(rows, wanted, taken)
-    grouped = GroupWithin(rows.table, tuple((name, one) for one, name in keys.items()), aggregates, rows.where)
-    return _found(source, grouped, pairs, [one.name for one in aggregates])
+    grouped = GroupWithin(rows.table, tuple((name, key) for key, name in keys.items()), aggregates, rows.where)
+    return _found(source, grouped, pairs, [aggregate.name for aggregate in aggregates])
 
 
 def _paired(source: PrivateRows, others: Others, wanted: Sequence[Wanted]) -> tuple[PrivateRows, list[Expression]]:
@@ -281,10 +281,10 @@ def _paired(source: PrivateRows, others: Others, wanted: Sequence[Wanted]) -> tu
     names = tuple((distinct_name(name, taken), name) for name in rows.schema.columns)
     called = {column: ColumnRef(name) for name, column in names}
     on = [call("equal", mine, renamed(theirs, called)) for mine, theirs in others.equal]
-    on += [call(one.function, renamed(one.theirs, called), one.mine) for one in others.compared]
-    on += [_of_both(one, called) for one in others.further]
+    on += [call(test.function, renamed(test.theirs, called), test.mine) for test in others.compared]
+    on += [_of_both(expression, called) for expression in others.further]
     facts = {**source.schema.columns, **{name: rows.schema.columns[column] for name, column in names}}
-    asked = conjunction(*(in_order(condition(one, facts, "WHERE")) for one in on))
+    asked = conjunction(*(in_order(condition(expression, facts, "WHERE")) for expression in on))
     pairs = Join(numbered, kept, "inner", names, asked)
     if not is_public(rows.schema):
         check_same_unit(source.schema, rows.schema)
@@ -295,21 +295,21 @@ def _paired(source: PrivateRows, others: Others, wanted: Sequence[Wanted]) -> tu
     made = standing_on(pairs, source.tables, {})
     used = {name.casefold() for name, _ in keys}
     aggregates = _aggregates(
-        made, [(name, None if one is None else renamed(one, called)) for name, one in wanted], used
+        made, [(name, None if argument is None else renamed(argument, called)) for name, argument in wanted], used
     )
     grouped = GroupWithin(pairs, keys, aggregates)
     ranked = standing_on(numbered, source.tables, source.columns, source.where)
     equal = [(ColumnRef(name), name) for name in (*units, row)]
-    return _found(ranked, grouped, equal, [one.name for one in aggregates])
+    return _found(ranked, grouped, equal, [aggregate.name for aggregate in aggregates])
 
 
-def _of_both(one: Expression, called: Mapping[str, ColumnRef]) -> Expression:
+def _of_both(expression: Expression, called: Mapping[str, ColumnRef]) -> Expression:
     """Return a condition between a row and another over the columns of the pair."""
 
     def over(part: Expression) -> Expression | None:
         return _unmarked(part) if part.function == OUTER else called.get(part.column or "")
 
-    return substitute(one, over)
+    return substitute(expression, over)
 
 
 def _found(
@@ -369,10 +369,10 @@ def _of_one_kind(
 
 
 def _aggregates(rows: PrivateRows, wanted: Sequence[Wanted], taken: set[str]) -> tuple[Within, ...]:
-    found = []
+    aggregates = []
     for function, argument in wanted:
-        one = None if argument is None else checked(argument, rows.schema.columns)
-        step = grid_step(one, rows.schema, FINE) if one is not None and function in {"sum", "avg"} else None
-        name = distinct_name("found" if one is None else label(Call(function, (one,))), taken)
-        found.append(Within(name, function, one, None, step))
-    return tuple(found)
+        value = None if argument is None else checked(argument, rows.schema.columns)
+        step = grid_step(value, rows.schema, FINE) if value is not None and function in {"sum", "avg"} else None
+        name = distinct_name("found" if value is None else label(Call(function, (value,))), taken)
+        aggregates.append(Within(name, function, value, None, step))
+    return tuple(aggregates)

@@ -200,11 +200,11 @@ class Query:
     @property
     def others(self) -> tuple[Query, ...]:
         """The further questions whose released rows come to those of this one, and theirs, in order."""
-        found: list[Query] = []
-        for one in (beside.source for step in self.steps for beside in step.beside):
-            if isinstance(one, Query):
-                found += [one, *one.others]
-        return tuple(found)
+        queries: list[Query] = []
+        for source in (beside.source for step in self.steps for beside in step.beside):
+            if isinstance(source, Query):
+                queries += [source, *source.others]
+        return tuple(queries)
 
 
 def bin_widths(query: Query) -> dict[str, float]:
@@ -215,7 +215,7 @@ def bin_widths(query: Query) -> dict[str, float]:
         if key.expression.function == "bin" and key.expression.arguments[1].constant is not None
     }
     outputs = query.steps[0].outputs if len(query.steps) == 1 else ()
-    shown = {one.name: one.expression.column for one in outputs}
+    shown = {output.name: output.expression.column for output in outputs}
     return {name: widths[column] for name, column in shown.items() if column is not None and column in widths}
 
 
@@ -310,14 +310,14 @@ class Select:
     @property
     def aggregates(self) -> list[Expression]:
         """The marked aggregates that it shows, compares and orders by, wherever they stand."""
-        given = [*(one for _, one in self.outputs), self.having, *(term.expression for term in self.order)]
-        return [part for one in given if one is not None for part in parts_of(one) if is_aggregate(part)]
+        given = [*(output for _, output in self.outputs), self.having, *(term.expression for term in self.order)]
+        return [part for value in given if value is not None for part in parts_of(value) if is_aggregate(part)]
 
     @property
     def bounds_each(self) -> bool:
         """Whether it states bounds of what each person contributes to a group."""
-        stated = (stated_bounds(one)[1] for one in self.aggregates)
-        return any(one is not None and one.per == "group" for one in stated)
+        stated = (stated_bounds(marked)[1] for marked in self.aggregates)
+        return any(limits is not None and limits.per == "group" for limits in stated)
 
 
 def aggregate(function: str, argument: Expression | None = None, where: Expression | None = None) -> Call:
@@ -351,15 +351,15 @@ def window(
 def read_window(name: str, marked: Expression) -> OverRows:
     """Return what a marked window function says, under a name."""
     given, partition, order, *more = marked.arguments
-    ends = next((one.arguments for one in more if one.function == "frame"), None)
-    where = next((one.arguments[0] for one in more if one.function == "filter"), None)
+    ends = next((call.arguments for call in more if call.function == "frame"), None)
+    where = next((call.arguments[0] for call in more if call.function == "filter"), None)
     terms = tuple(
         Order(term.arguments[0], "descending" in term.function, "nulls first" in term.function)
         for term in order.arguments
     )
     frame = None
     if ends is not None:
-        rows, start, end = (one.constant for one in ends)
+        rows, start, end = (value.constant for value in ends)
         frame = RowFrame(rows is True, cast(int | None, start), cast(int | None, end))
     function = marked.function.removeprefix(WINDOW)
     return OverRows(name, function, given.arguments, where, partition.arguments, terms, frame)
@@ -531,8 +531,8 @@ def cubed(steps: Sequence[Level]) -> tuple[Level, ...]:
             f"CUBE of {len(steps)} columns makes {2 ** len(steps):,} groupings, each with noise of its own; the most "
             f"is {MOST_LEVELS}: name those that you need, as GROUPING SETS ((a, b), (a), ())"
         )
-    chosen = (one for length in range(len(steps), -1, -1) for one in combinations(steps, length))
-    return tuple(_joined(one) for one in chosen)
+    chosen = (levels for length in range(len(steps), -1, -1) for levels in combinations(steps, length))
+    return tuple(_joined(levels) for levels in chosen)
 
 
 def crossed(several: Sequence[Sequence[Level]]) -> tuple[Level, ...]:
@@ -541,14 +541,14 @@ def crossed(several: Sequence[Sequence[Level]]) -> tuple[Level, ...]:
     Refuses more levels than can sensibly be answered, and a level that comes twice.
     """
     amount = 1
-    for one in several:
-        amount *= len(one)
+    for levels in several:
+        amount *= len(levels)
     if amount > MOST_LEVELS:
         raise Unsupported(
             f"this makes {amount:,} groupings, each with noise of its own; the most is {MOST_LEVELS}: name those "
             f"that you need, as GROUPING SETS ((a, b), (a), ())"
         )
-    made = [_joined(one) for one in product(*several)]
+    made = [_joined(choice) for choice in product(*several)]
     if len({frozenset(level) for level in made}) < len(made):
         raise RequestError("a grouping comes twice among GROUPING SETS, ROLLUP or CUBE; name each once")
     return tuple(made)
@@ -567,7 +567,7 @@ def grouping(*arguments: Expression) -> Call:
 
 
 def _joined(levels: Sequence[Level]) -> Level:
-    return tuple(dict.fromkeys(one for level in levels for one in level))
+    return tuple(dict.fromkeys(key for level in levels for key in level))
 
 
 MOST_VALUES = 100
@@ -578,10 +578,10 @@ Named = tuple[tuple[str | None, Expression], ...]
 
 def spread_out(outputs: Named) -> Named:
     """Return outputs in which each aggregate of several columns has become these columns, named after its own name."""
-    found: list[tuple[str | None, Expression]] = []
-    for name, one in outputs:
-        found += _columns(name, one) if _makes_several(one) else [(name, one)]
-    return tuple(found)
+    spread: list[tuple[str | None, Expression]] = []
+    for name, expression in outputs:
+        spread += _columns(name, expression) if _makes_several(expression) else [(name, expression)]
+    return tuple(spread)
 
 
 def top_k(argument: Expression, k: Expression, where: Expression | None = None) -> Call:

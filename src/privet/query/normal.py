@@ -216,8 +216,8 @@ def folded(function: str, arguments: Sequence[Expression]) -> Literal | None:
         if argument.constant is None:
             return None
         values.append(argument.constant)
-    found = fold(values)
-    return Literal(found) if found is not None and _writable(found) else None
+    value = fold(values)
+    return Literal(value) if value is not None and _writable(value) else None
 
 
 def decimal(value: Fraction) -> str | None:
@@ -318,8 +318,8 @@ def _power(x: Number, y: Number) -> Value:
 
 def _of_one_kind(choose: Callable[[Sequence[Number]], Number]) -> Fold:
     def compute(*numbers: Number) -> Value:
-        found = choose(numbers)
-        return found if all(isinstance(number, int) for number in numbers) else Fraction(found)
+        chosen = choose(numbers)
+        return chosen if all(isinstance(number, int) for number in numbers) else Fraction(chosen)
 
     return _numbers(compute)
 
@@ -332,8 +332,8 @@ def _to_whole(values: Sequence[Value]) -> Value:
     (value,) = values
     match value:
         case str():
-            found = _WHOLE.fullmatch(value)
-            return int(found[1]) if found else None
+            match = _WHOLE.fullmatch(value)
+            return int(match[1]) if match else None
         case int():
             return int(value)
         case Fraction():
@@ -344,8 +344,8 @@ def _to_whole(values: Sequence[Value]) -> Value:
 def _to_number(values: Sequence[Value]) -> Value:
     (value,) = values
     if type(value) is str:
-        found = _NUMBER.fullmatch(value)
-        return Fraction(found[1]) if found else None
+        match = _NUMBER.fullmatch(value)
+        return Fraction(match[1]) if match else None
     return Fraction(value) if type(value) is int or type(value) is Fraction else None
 
 
@@ -522,9 +522,9 @@ def conjunction(*conditions: Expression | None) -> Expression | None:
 
 def text(expression: Expression, other: Callable[[Expression], str | None] | None = None) -> str:
     """Return an expression as SQL that reads back as the same expression; `other` may write parts in its own way."""
-    told = None if other is None else other(expression)
-    if told is not None:
-        return told
+    override = None if other is None else other(expression)
+    if override is not None:
+        return override
     if not expression.function:
         return _constant(expression.constant) if expression.column is None else quote_name(expression.column)
     name, parts = expression.function, [text(argument, other) for argument in expression.arguments]

@@ -105,11 +105,11 @@ def public_rows(standing: PrivateRows) -> PublicRows:
             "sub-query as well, or join before aggregating"
         )
     steps: list[Step] = [
-        Step(tuple(Output(name, one) for name, one in standing.columns.items()), standing.where),
+        Step(tuple(Output(name, expression) for name, expression in standing.columns.items()), standing.where),
     ]
     relation = standing.table
     while isinstance(relation, Derive):
-        steps.append(Step(tuple(Output(name, one) for name, one in relation.columns), relation.where))
+        steps.append(Step(tuple(Output(name, expression) for name, expression in relation.columns), relation.where))
         relation = relation.source
     if not isinstance(relation, str):
         raise Unsupported(
@@ -142,10 +142,10 @@ def beside(
     source, facts = _source(other)
     made = {name: facts[own] for name, own in names.items()}
     if kind in ("left", "full"):
-        made = {name: replace(one, nullable=True) for name, one in made.items()}
+        made = {name: replace(known, nullable=True) for name, known in made.items()}
     mine = dict(left.facts)
     if kind in ("right", "full"):
-        mine = {name: replace(one, nullable=True) for name, one in mine.items()}
+        mine = {name: replace(known, nullable=True) for name, known in mine.items()}
     every = {**mine, **made}
     step = Step(
         tuple(Output(name, ColumnRef(name)) for name in every),
@@ -159,7 +159,7 @@ def _source(other: Standing) -> tuple[Query | PublicRows, Mapping[str, Facts]]:
         _check_levels(other.query)
         return other.query, other.facts
     known = other.schema.columns
-    return public_rows(other), {name: facts_of(one, known) for name, one in other.columns.items()}
+    return public_rows(other), {name: facts_of(expression, known) for name, expression in other.columns.items()}
 
 
 def _check_levels(query: Query) -> None:
@@ -171,37 +171,37 @@ def stacked(several: Sequence[ReleasedRows], *, distinct: bool = False) -> Relea
     """Return all rows of several releases, under the names of the first; without repeats, where these are merged."""
     first = several[0]
     facts = dict(first.facts)
-    for one in several:
-        _check_levels(one.query)
-        if len(one.facts) != len(facts):
+    for rows in several:
+        _check_levels(rows.query)
+        if len(rows.facts) != len(facts):
             raise RequestError("the parts of UNION ALL have different numbers of columns; list the same in each")
-        for (name, known), other in zip(facts.items(), one.facts.values(), strict=True):
+        for (name, known), other in zip(facts.items(), rows.facts.values(), strict=True):
             facts[name] = _either(name, known, other)
-    added = tuple(Beside(one.query, "all", tuple(zip(facts, one.facts, strict=True)), None) for one in several[1:])
+    added = tuple(Beside(rows.query, "all", tuple(zip(facts, rows.facts, strict=True)), None) for rows in several[1:])
     step = Step(tuple(Output(name, ColumnRef(name)) for name in facts), distinct=distinct, beside=added)
     return ReleasedRows(replace(first.query, steps=(*first.query.steps, step)), facts)
 
 
-def _either(name: str, one: Facts, other: Facts) -> Facts:
-    kinds = {one.kind, other.kind}
+def _either(name: str, facts: Facts, other: Facts) -> Facts:
+    kinds = {facts.kind, other.kind}
     for wider, narrow in (("number", "integer"), ("timestamp", "date")):
         if kinds == {wider, narrow}:
             return Facts(kind=wider, nullable=True)  # type: ignore[arg-type]
     if len(kinds) > 1:
         raise WrongKind("UNION ALL", f"one kind in each part of column {name!r}", tuple(sorted(map(str, kinds))))
-    return Facts(kind=one.kind, nullable=one.nullable or other.nullable)
+    return Facts(kind=facts.kind, nullable=facts.nullable or other.nullable)
 
 
 def single(query: Query) -> bool:
     """Return whether a question has one row at most, whatever its data are."""
-    one = not query.keys and not query.levels
+    one_row = not query.keys and not query.levels
     for step in query.steps:
         for other in step.beside:
             alone = isinstance(other.source, Query) and single(other.source) and other.kind in ("inner", "left")
-            one = one and alone
-        one = (one or step.keys == ()) if step.keys is not None else one
-        one = one or (step.limit is not None and step.limit <= 1)
-    return one
+            one_row = one_row and alone
+        one_row = (one_row or step.keys == ()) if step.keys is not None else one_row
+        one_row = one_row or (step.limit is not None and step.limit <= 1)
+    return one_row
 
 
 def value_of_released(rows: ReleasedRows) -> ReleasedRows:
@@ -216,11 +216,11 @@ def value_of_released(rows: ReleasedRows) -> ReleasedRows:
 
 def unused(asked: Select, values: Sequence[ReleasedRows]) -> bool:
     """Return whether some value of a released sub-query stands in no expression of a SELECT."""
-    every = [*(one for _, one in asked.outputs), asked.where, *asked.keys, asked.having, asked.qualify]
+    every = [*(output for _, output in asked.outputs), asked.where, *asked.keys, asked.having, asked.qualify]
     every += [term.expression for term in asked.order]
-    every += [one for level in asked.levels for one in level]
-    found = {part for one in every if one is not None for part in parts_of(one) if part.function == SCALAR}
-    return len(found) < len(values)
+    every += [key for level in asked.levels for key in level]
+    scalars = {part for value in every if value is not None for part in parts_of(value) if part.function == SCALAR}
+    return len(scalars) < len(values)
 
 
 def with_values(
@@ -231,18 +231,18 @@ def with_values(
         return source, asked, frozenset()
     taken = {name.casefold() for name in source.facts}
     names = [distinct_name("value", taken) for _ in values]
-    for name, one in zip(names, values, strict=True):
-        source = beside(source, one, "left", {name: next(iter(one.facts))}, None)
+    for name, value in zip(names, values, strict=True):
+        source = beside(source, value, "left", {name: next(iter(value.facts))}, None)
 
     def column(part: Expression) -> Expression | None:
         return ColumnRef(names[int(part.arguments[0].constant)]) if part.function == SCALAR else None  # type: ignore[arg-type]
 
-    def put(one: Any) -> Any:
-        return None if one is None else substitute(one, column)
+    def put(expression: Any) -> Any:
+        return None if expression is None else substitute(expression, column)
 
     made = replace(
         asked,
-        outputs=tuple((name, put(one)) for name, one in asked.outputs),
+        outputs=tuple((name, put(expression)) for name, expression in asked.outputs),
         where=put(asked.where),
         keys=tuple(map(put, asked.keys)),
         having=put(asked.having),
@@ -282,25 +282,25 @@ class DeterminedColumns:
 
     def named(self, column: str) -> tuple[str, Facts]:
         """Return the name under which released rows have a column that is determined, and what it holds."""
-        found = self._side(column)
-        if found is None:
+        side = self._side(column)
+        if side is None:
             raise LookupError(column)
-        place, _ = found
+        place, _ = side
         own = dict(self.sides[place].names)[column]
-        several = self.found.setdefault(place, {})
-        if own not in several:
-            several[own] = distinct_name(column, self.taken)
-        return several[own], self.source.tables[self.sides[place].table].columns[own]
+        columns = self.found.setdefault(place, {})
+        if own not in columns:
+            columns[own] = distinct_name(column, self.taken)
+        return columns[own], self.source.tables[self.sides[place].table].columns[own]
 
     def beside(self, names: Mapping[Expression, str]) -> tuple[Beside, ...]:
         """Return what puts the columns beside released rows, whose keys have these names."""
         made = []
-        for place, several in self.found.items():
+        for place, columns in self.found.items():
             side = self.sides[place]
             schema = self.source.tables[side.table]
-            key = next(one for one in side.equal if one in self.keys)
+            key = next(expression for expression in side.equal if expression in self.keys)
             own = distinct_name("key", self.taken)
-            listed = {**{name: column for column, name in several.items()}, own: schema.key or ""}
+            listed = {**{name: column for column, name in columns.items()}, own: schema.key or ""}
             rows = public_rows(PrivateRows.of(side.table, schema, self.source.tables))
             on = call("equal", ColumnRef(names[key]), ColumnRef(own))
             made.append(Beside(rows, "left", tuple(listed.items()), on))
@@ -308,27 +308,27 @@ class DeterminedColumns:
 
     def _side(self, column: str) -> tuple[int, PublicSide] | None:
         for place, side in enumerate(self.sides):
-            if column in dict(side.names) and any(one in self.keys for one in side.equal):
+            if column in dict(side.names) and any(expression in self.keys for expression in side.equal):
                 return place, side
         return None
 
 
 def _sides(relation: Relation, tables: Mapping[str, Schema]) -> list[PublicSide]:
     """Return the public tables of a join whose key is declared and whose rows are at hand."""
-    found: list[PublicSide] = []
+    sides: list[PublicSide] = []
     while isinstance(relation, Join):
         name = relation.right
         if isinstance(name, str) and is_public(tables[name]) and tables[name].contents is not None:
             key = next((new for new, own in relation.names if own == tables[name].key), None)
             if key is not None:
-                found.append(PublicSide(name, relation.names, (ColumnRef(key), *_equals(relation, key))))
+                sides.append(PublicSide(name, relation.names, (ColumnRef(key), *_equals(relation, key))))
         relation = relation.left
-    return found
+    return sides
 
 
 def _equals(join: Join, key: str) -> list[Expression]:
     """Return what a key equals by the condition of its join."""
-    sides = [one.arguments for one in conjuncts(join.on) if one.function == "equal" and ColumnRef(key) in one.arguments]
+    sides = [eq.arguments for eq in conjuncts(join.on) if eq.function == "equal" and ColumnRef(key) in eq.arguments]
     return [other for pair in sides for other in pair if other != ColumnRef(key)]
 
 
@@ -341,8 +341,8 @@ def with_columns(
         if not is_window(part):
             return None
         if part not in found:
-            one = read_window(distinct_name(label(part), taken), part)
-            found[part] = _checked_window(one, facts)
+            window = read_window(distinct_name(label(part), taken), part)
+            found[part] = _checked_window(window, facts)
         return ColumnRef(found[part].name)
 
     return substitute(expression, column)
@@ -358,8 +358,8 @@ def read_aggregate(name: str, marked: Expression, facts: Mapping[str, Facts]) ->
         )
     argument, where, *more = marked.arguments
     given = () if function == "count_rows" else (argument, *more)
-    one = OverRows(name, function, given, None if where == Literal(True) else where)
-    return _checked(one, facts)
+    aggregate = OverRows(name, function, given, None if where == Literal(True) else where)
+    return _checked(aggregate, facts)
 
 
 def facts_over(one: OverRows, facts: Mapping[str, Facts]) -> Facts:
@@ -373,44 +373,44 @@ def facts_over(one: OverRows, facts: Mapping[str, Facts]) -> Facts:
     return Facts(kind="number", nullable=True)
 
 
-def _checked_window(one: OverRows, facts: Mapping[str, Facts]) -> OverRows:
+def _checked_window(over: OverRows, facts: Mapping[str, Facts]) -> OverRows:
     known = (*PLACES, *PICKS, *TOTALS, *SPREADS)
-    if one.function not in known:
+    if over.function not in known:
         raise Unsupported(
-            f"{one.function.upper()} is not supported OVER released rows; ROW_NUMBER, RANK, DENSE_RANK, NTILE, LAG, "
+            f"{over.function.upper()} is not supported OVER released rows; ROW_NUMBER, RANK, DENSE_RANK, NTILE, LAG, "
             f"LEAD, FIRST_VALUE, LAST_VALUE, COUNT, SUM, AVG, MIN and MAX are"
         )
-    if any(has_window(part) for part in (*one.arguments, *one.partition, *(term.expression for term in one.order))):
+    if any(has_window(part) for part in (*over.arguments, *over.partition, *(term.expression for term in over.order))):
         raise Unsupported("a window function cannot stand inside another; put the inner one into a sub-query")
-    if one.where is not None and one.function in (*PLACES, *PICKS):
+    if over.where is not None and over.function in (*PLACES, *PICKS):
         raise Unsupported("FILTER (WHERE ...) follows an aggregate, such as SUM(n) FILTER (WHERE n > 0) OVER ()")
-    frame = one.frame
+    frame = over.frame
     if frame is not None and frame.start is not None and frame.end is not None and frame.start > frame.end:
         raise Unsupported("a frame starts before it ends: ROWS BETWEEN 2 PRECEDING AND CURRENT ROW")
     return replace(
-        _checked(one, facts),
-        partition=tuple(checked(part, facts) for part in one.partition),
-        order=tuple(Order(checked(term.expression, facts), term.descending, term.nulls_first) for term in one.order),
+        _checked(over, facts),
+        partition=tuple(checked(part, facts) for part in over.partition),
+        order=tuple(Order(checked(term.expression, facts), term.descending, term.nulls_first) for term in over.order),
     )
 
 
-def _checked(one: OverRows, facts: Mapping[str, Facts]) -> OverRows:
-    name = one.function.upper()
-    where = None if one.where is None else condition(one.where, facts, "FILTER")
-    given = tuple(checked(part, facts) for part in one.arguments)
-    if one.function in ("lag", "lead", "nth_value", "ntile"):
-        place = 0 if one.function == "ntile" else 1
+def _checked(over: OverRows, facts: Mapping[str, Facts]) -> OverRows:
+    name = over.function.upper()
+    where = None if over.where is None else condition(over.where, facts, "FILTER")
+    given = tuple(checked(part, facts) for part in over.arguments)
+    if over.function in ("lag", "lead", "nth_value", "ntile"):
+        place = 0 if over.function == "ntile" else 1
         places = given[place].constant if len(given) > place else 1
-        least = 0 if one.function in ("lag", "lead") else 1
+        least = 0 if over.function in ("lag", "lead") else 1
         if type(places) is not int or not least <= places <= MOST_PLACES:
             raise Unsupported(f"{name} takes a constant number of rows from {least} to {MOST_PLACES:,}")
-    if one.function == "quantile":
+    if over.function == "quantile":
         given = (given[0], Literal(read_quantile(given[1])))
-    if one.function in ("sum", "avg", "quantile", *SPREADS):
+    if over.function in ("sum", "avg", "quantile", *SPREADS):
         kind = typed(given[0], facts).kind
         if kind is not None and kind not in _NUMBERS:
             raise WrongKind(name, "numbers", (kind,), advice="count with COUNT(*) FILTER (WHERE ...)")
-    return replace(one, arguments=given, where=where)
+    return replace(over, arguments=given, where=where)
 
 
 @dataclass(eq=False)
@@ -455,10 +455,10 @@ def with_first(
 
     Those that stand beside aggregates, and are computed with what these release, stay what they are.
     """
-    shown = [*(one for _, one in asked.outputs), asked.having, asked.qualify, *(one.expression for one in asked.order)]
-    inside = [part for one in shown if one is not None for part in parts_of(one) if is_aggregate(part)]
-    inside += [*asked.keys, *(one for level in asked.levels for one in level)]
-    places = {_place(part) for one in inside for part in parts_of(one) if part.function == SCALAR}
+    shown = [*(item for _, item in asked.outputs), asked.having, asked.qualify, *(by.expression for by in asked.order)]
+    inside = [part for value in shown if value is not None for part in parts_of(value) if is_aggregate(part)]
+    inside += [*asked.keys, *(key for level in asked.levels for key in level)]
+    places = {_place(part) for expression in inside for part in parts_of(expression) if part.function == SCALAR}
     if not places:
         return asked, tuple(values)
     constants = {place: first(values[place]) for place in sorted(places)}
@@ -473,16 +473,16 @@ def with_first(
 
         return substitute(expression, made)
 
-    found = replace(
+    changed = replace(
         asked,
-        outputs=tuple((name, put(one)) for name, one in asked.outputs),
+        outputs=tuple((name, put(expression)) for name, expression in asked.outputs),
         keys=tuple(map(put, asked.keys)),
         levels=tuple(tuple(map(put, level)) for level in asked.levels),
         having=None if asked.having is None else put(asked.having),
         qualify=None if asked.qualify is None else put(asked.qualify),
-        order=tuple(replace(one, expression=put(one.expression)) for one in asked.order),
+        order=tuple(replace(term, expression=put(term.expression)) for term in asked.order),
     )
-    return found, tuple(values[place] for place in rest)
+    return changed, tuple(values[place] for place in rest)
 
 
 def _place(marked: Expression) -> int:

@@ -51,9 +51,9 @@ def condition(expression: Expression, columns: Mapping[str, Facts], clause: str)
 
 def substitute(expression: Expression, replace: Callable[[Expression], Expression | None]) -> Expression:
     """Return an expression with subtrees replaced, from the top; what `replace` returns None for is entered."""
-    found = replace(expression)
-    if found is not None:
-        return found
+    replacement = replace(expression)
+    if replacement is not None:
+        return replacement
     if not expression.function:
         return expression
     return call(expression.function, *(substitute(argument, replace) for argument in expression.arguments))
@@ -61,8 +61,8 @@ def substitute(expression: Expression, replace: Callable[[Expression], Expressio
 
 def read_date(value: str) -> datetime.date:
     """Return the date that a constant text says: 2024-12-31, 2024-1-9, 2024/12/31 or 20241231."""
-    found = _DATE.fullmatch(value.strip())
-    day = None if found is None else _day(found)
+    match = _DATE.fullmatch(value.strip())
+    day = None if match is None else _day(match)
     if day is None:
         raise RequestError(f"{value[:40]!r} is not a date; write it as DATE '2024-12-31'")
     return day
@@ -78,7 +78,7 @@ def read_timestamp(value: str) -> datetime.datetime:
     if day is not None and not rest:
         return datetime.datetime.combine(day, datetime.time())
     if day is not None and time is not None:
-        hour, minute, second, fraction = (one or "0" for one in time.groups())
+        hour, minute, second, fraction = (part or "0" for part in time.groups())
         try:
             clock = datetime.time(int(hour), int(minute), int(second), int(fraction.ljust(6, "0")))
             return datetime.datetime.combine(day, clock)
@@ -87,8 +87,8 @@ def read_timestamp(value: str) -> datetime.datetime:
     raise RequestError(f"{value[:40]!r} is not a point in time; write it as TIMESTAMP '2024-12-31 23:59:59'")
 
 
-def _day(found: re.Match[str]) -> datetime.date | None:
-    year, _, month, day, other, last = found.groups()
+def _day(match: re.Match[str]) -> datetime.date | None:
+    year, _, month, day, other, last = match.groups()
     try:
         return datetime.date(int(year), int(month or other), int(day or last))
     except ValueError:
@@ -128,9 +128,9 @@ def _fitted(expression: Expression, columns: Mapping[str, Facts]) -> Expression:
     if expression.function in _COMPARED and not any(map(_is_marked, arguments)):
         arguments = side_by_side(_fit_dates(arguments, columns), columns)
     elif expression.function in {"and", "or", "not"}:
-        arguments = [as_condition(one, columns) for one in arguments]
+        arguments = [as_condition(argument, columns) for argument in arguments]
     elif expression.function == "case":
-        arguments = [_when(place, one, len(arguments), columns) for place, one in enumerate(arguments)]
+        arguments = [_when(place, argument, len(arguments), columns) for place, argument in enumerate(arguments)]
     elif expression.function in _OF_TRUTHS and not any(map(_is_marked, arguments)):
         arguments[0] = as_number(arguments[0], typed(arguments[0], columns).kind)
     return _fit_durations(expression.function, arguments, columns) or call(expression.function, *arguments)
@@ -155,7 +155,7 @@ def _fit_durations(function: str, arguments: list[Expression], columns: Mapping[
     if function not in {"add", "subtract"} or len(arguments) != 2 or any(map(_is_marked, arguments)):
         return None
     x, y = arguments
-    kinds = [typed(one, columns).kind for one in arguments]
+    kinds = [typed(argument, columns).kind for argument in arguments]
     if function == "subtract" and {*kinds} <= {"date", "timestamp"}:
         if kinds == ["date", "date"]:
             return call("date_diff", Literal("day"), y, x)
@@ -173,12 +173,12 @@ def _is_duration(expression: Expression) -> bool:
     if expression.function != "divide" or expression.arguments[1] != Literal(MICROSECONDS):
         return False
     passed = expression.arguments[0]
-    return passed.function == "subtract" and all(one.function == "epoch_us" for one in passed.arguments)
+    return passed.function == "subtract" and all(argument.function == "epoch_us" for argument in passed.arguments)
 
 
 def _is_marked(expression: Expression) -> bool:
     """Return whether an expression holds what has no kind of its own yet: an aggregate, a window, a grouping."""
-    return any(":" in one.function for one in parts_of(expression))
+    return any(":" in part.function for part in parts_of(expression))
 
 
 def _fit_dates(arguments: list[Expression], columns: Mapping[str, Facts]) -> list[Expression]:
@@ -200,21 +200,21 @@ def _as_moment(expression: Expression) -> Expression:
 
 def check_key(expression: Expression, source: PrivateRows) -> Expression:
     """Return a checked grouping expression, refusing what can have no public or discoverable values."""
-    one = checked(expression, source.schema.columns)
-    facts = typed(one, source.schema.columns)
-    shown = text(one)
+    key = checked(expression, source.schema.columns)
+    facts = typed(key, source.schema.columns)
+    shown = text(key)
     person = person_column(source.schema.unit)
-    if person in mentions(one):
+    if person in mentions(key):
         advice = f"count people with COUNT(DISTINCT {person})" if source.owner else "leave it out"
         raise Unsupported(f"GROUP BY {shown} would tell people apart, for {person!r} identifies the person; {advice}")
-    if not mentions(one):
+    if not mentions(key):
         raise Unsupported(f"GROUP BY {shown} is the same for every row; leave it out")
     if facts.kind == "number":
         raise Unsupported(
             f"GROUP BY {shown} has a group for every decimal; group by whole bins, such as "
             f"BIN({shown}, 10) or FLOOR({shown} / 0.5)"
         )
-    return one
+    return key
 
 
 def check_argument(
@@ -230,25 +230,25 @@ def check_argument(
     Where the question has `stated` its bounds, none need follow from declared facts; nor where its `conditions` imply
     some.
     """
-    one = checked(expression, source.schema.columns)
-    facts = typed(one, source.schema.columns)
+    argument = checked(expression, source.schema.columns)
+    facts = typed(argument, source.schema.columns)
     entry = entry_of(function)
     if not entry.aggregate.bounded:
-        return one
+        return argument
     name = entry.sql[0] if entry.sql else function.upper()
     if facts.kind in {"date", "timestamp"} and function in OF_MOMENTS:
-        one = counted(one, facts.kind)
+        argument = counted(argument, facts.kind)
     elif facts.kind == "boolean" and MARK + function in _OF_TRUTHS:
-        one = as_number(one, facts.kind)
+        argument = as_number(argument, facts.kind)
     elif facts.kind not in {"integer", "number"}:
         raise WrongKind(name, "numbers", (facts.kind or "NULL",), advice="count with COUNT(*) FILTER (WHERE ...)")
     person = person_column(source.schema.unit)
-    if one == ColumnRef(person or ""):
+    if argument == ColumnRef(person or ""):
         raise Unsupported(f"{name} of {person!r} has no meaning: it identifies the person; use COUNT(DISTINCT)")
-    known = stated or typed(one, source.limited).bounded
-    if not known and not typed_where(one, source.limited, conditions).bounded:
-        raise Unbounded(text(one), column=_unbounded_column(one, source))
-    return one
+    known = stated or typed(argument, source.limited).bounded
+    if not known and not typed_where(argument, source.limited, conditions).bounded:
+        raise Unbounded(text(argument), column=_unbounded_column(argument, source))
+    return argument
 
 
 OF_MOMENTS = frozenset({"avg", "quantile"})
@@ -279,31 +279,31 @@ def in_days(expression: Expression) -> Expression:
 
 def check_values(expression: Expression, source: PrivateRows) -> Expression:
     """Return a checked argument of MODE or TOP_K, refusing what could be no key of a group either."""
-    one = checked(expression, source.schema.columns)
-    facts, shown = typed(one, source.schema.columns), text(one)
+    values = checked(expression, source.schema.columns)
+    facts, shown = typed(values, source.schema.columns), text(values)
     person = person_column(source.schema.unit)
-    if person in mentions(one):
+    if person in mentions(values):
         raise Unsupported(f"the most frequent {shown} would be a person, for {person!r} identifies the person")
-    if not mentions(one):
+    if not mentions(values):
         raise Unsupported(f"MODE of {shown} is the same for every row; leave it out")
     if facts.kind == "number":
         raise Unsupported(
             f"{shown} is a decimal, and hardly any comes twice; take the most frequent of whole bins, such as "
             f"MODE(FLOOR({shown} / 0.5)), or its MEDIAN"
         )
-    return one
+    return values
 
 
 def check_range(expression: Expression, source: PrivateRows) -> Expression:
     """Return a checked argument of BOUNDS: numbers, with declared bounds or without."""
-    one = checked(expression, source.schema.columns)
-    facts = typed(one, source.schema.columns)
+    argument = checked(expression, source.schema.columns)
+    facts = typed(argument, source.schema.columns)
     if facts.kind not in {"integer", "number"}:
         raise WrongKind("BOUNDS", "numbers", (facts.kind or "NULL",), advice="ask for MIN and MAX of YEAR(x), or TOP_K")
     person = person_column(source.schema.unit)
-    if person in mentions(one):
-        raise Unsupported(f"BOUNDS of {text(one)} has no meaning: {person!r} identifies the person")
-    return one
+    if person in mentions(argument):
+        raise Unsupported(f"BOUNDS of {text(argument)} has no meaning: {person!r} identifies the person")
+    return argument
 
 
 def read_quantile(share: Expression) -> Fraction:
@@ -321,11 +321,11 @@ def _unbounded_column(expression: Expression, source: PrivateRows) -> str | None
     """Return a column whose bounds, if they were declared, would bound the expression."""
     columns = dict(source.schema.columns)
     person = person_column(source.schema.unit)
-    found = [name for name in sorted(mentions(expression)) if name != person and _lacks_bounds(columns[name])]
-    for name in found:
+    names = [name for name in sorted(mentions(expression)) if name != person and _lacks_bounds(columns[name])]
+    for name in names:
         end = _SOME_END.get(columns[name].kind, Fraction(1))
         columns[name] = replace(columns[name], low=end, high=end)
-    return found[0] if found and typed(expression, columns).bounded else None
+    return names[0] if names and typed(expression, columns).bounded else None
 
 
 def _lacks_bounds(column: Facts) -> bool:
@@ -358,19 +358,19 @@ def name_of(expression: Expression) -> str:
 def meanings(query: Query) -> dict[str, Expression]:
     """Return for each output column of a query the expression over keys and aggregates that it stands for."""
     names = [*(key.name for key in query.keys), *(asked.name for asked in query.aggregates)]
-    names += [one.name for one in query.groupings]
-    names += [one.name for one in query.steps[0].outputs] if query.lists and query.steps else []
-    found: dict[str, Expression] = {name: ColumnRef(name) for name in names}
+    names += [grouping.name for grouping in query.groupings]
+    names += [output.name for output in query.steps[0].outputs] if query.lists and query.steps else []
+    known: dict[str, Expression] = {name: ColumnRef(name) for name in names}
     for step in query.steps:
         for beside in step.beside:
-            found |= {name: Call(BESIDE, ()) for name, _ in beside.names if name not in found}
+            known |= {name: Call(BESIDE, ()) for name, _ in beside.names if name not in known}
         for key in step.keys or ():
-            found[key.name] = _inline(key.expression, found)
-        for one in (*step.aggregates, *step.windows):
-            over = [*one.arguments, *one.partition, *(term.expression for term in one.order)]
-            found[one.name] = Call(OVER_ROWS, tuple(_inline(each, found) for each in over))
-        found = {output.name: _inline(output.expression, found) for output in step.outputs}
-    return found
+            known[key.name] = _inline(key.expression, known)
+        for column in (*step.aggregates, *step.windows):
+            over = [*column.arguments, *column.partition, *(term.expression for term in column.order)]
+            known[column.name] = Call(OVER_ROWS, tuple(_inline(each, known) for each in over))
+        known = {output.name: _inline(output.expression, known) for output in step.outputs}
+    return known
 
 
 OVER_ROWS = "over rows"
@@ -390,8 +390,8 @@ class LinearForm:
 
 def linear_in(expression: Expression) -> LinearForm | None:
     """Return how an expression depends on its one column, if it is linear in it."""
-    found = _line(expression)
-    return None if found is None or found[0] is None else LinearForm(found[0], found[1], found[2])
+    form = _line(expression)
+    return None if form is None or form[0] is None else LinearForm(form[0], form[1], form[2])
 
 
 def _line(expression: Expression) -> tuple[str | None, Fraction, Fraction] | None:
@@ -464,21 +464,21 @@ CONDITIONS = frozenset(
 
 def side_by_side(arguments: Sequence[Expression], columns: Mapping[str, Facts]) -> list[Expression]:
     """Return values that are compared with each other, as values of one kind where that can be."""
-    kinds = [None if one == Literal(None) else typed(one, columns).kind for one in arguments]
-    several = {kind for kind in kinds if kind is not None}
-    if len(several) < 2 or ("text" in several and not any(one.is_constant for one in arguments)):
+    kinds = [None if argument == Literal(None) else typed(argument, columns).kind for argument in arguments]
+    distinct = {kind for kind in kinds if kind is not None}
+    if len(distinct) < 2 or ("text" in distinct and not any(argument.is_constant for argument in arguments)):
         return list(arguments)
-    if several == {"boolean", "text"}:
-        return [_as_boolean(one, kind) for one, kind in zip(arguments, kinds, strict=True)]
-    if "boolean" in several and several <= _NUMBERS | {"boolean"}:
-        return [as_number(one, kind) for one, kind in zip(arguments, kinds, strict=True)]
-    if "text" in several and several <= _NUMBERS | {"text"}:
-        return [_read_number(one, kind) for one, kind in zip(arguments, kinds, strict=True)]
-    if "text" in several and several <= {"text", "date", "timestamp"}:
-        read = "to_timestamp" if "timestamp" in several else "to_date"
+    if distinct == {"boolean", "text"}:
+        return [_as_boolean(argument, kind) for argument, kind in zip(arguments, kinds, strict=True)]
+    if "boolean" in distinct and distinct <= _NUMBERS | {"boolean"}:
+        return [as_number(argument, kind) for argument, kind in zip(arguments, kinds, strict=True)]
+    if "text" in distinct and distinct <= _NUMBERS | {"text"}:
+        return [_read_number(argument, kind) for argument, kind in zip(arguments, kinds, strict=True)]
+    if "text" in distinct and distinct <= {"text", "date", "timestamp"}:
+        read = "to_timestamp" if "timestamp" in distinct else "to_date"
         return [
-            call(read, one) if kind == "text" and not one.is_constant else one
-            for one, kind in zip(arguments, kinds, strict=True)
+            call(read, argument) if kind == "text" and not argument.is_constant else argument
+            for argument, kind in zip(arguments, kinds, strict=True)
         ]
     return list(arguments)
 
@@ -518,7 +518,7 @@ def _read_number(expression: Expression, kind: str | None) -> Expression:
         return expression
     if not isinstance(expression.constant, str):
         return call("to_number", expression)
-    found = folded("to_integer", [expression]) or folded("to_number", [expression])
-    if found is None:
+    literal = folded("to_integer", [expression]) or folded("to_number", [expression])
+    if literal is None:
         raise RequestError(f"{expression.constant[:40]!r} is not a number, and stands beside one; write a number")
-    return found
+    return literal

@@ -43,8 +43,8 @@ Place = tuple[str, str]
 def conjuncts(on: Expression | None) -> Iterator[Expression]:
     """Yield the conditions that must all hold for a condition to hold."""
     if on is not None and on.function == "and":
-        for one in on.arguments:
-            yield from conjuncts(one)
+        for argument in on.arguments:
+            yield from conjuncts(argument)
     elif on is not None:
         yield on
 
@@ -52,10 +52,10 @@ def conjuncts(on: Expression | None) -> Iterator[Expression]:
 def equalities(join: Join, left: Schema) -> Iterator[tuple[str, str]]:
     """Yield the columns of the left and of the right side, as each calls them, that a join makes equal, plainly."""
     theirs = dict(join.names)
-    for one in conjuncts(join.on):
-        if one.function != "equal":
+    for conjunct in conjuncts(join.on):
+        if conjunct.function != "equal":
             continue
-        first, second = (side.column or "" for side in one.arguments)
+        first, second = (side.column or "" for side in conjunct.arguments)
         for mine, other in ((first, second), (second, first)):
             if mine in left.columns and other in theirs:
                 yield mine, theirs[other]
@@ -67,10 +67,10 @@ def equal_sides(join: Join, left: Schema) -> Iterator[tuple[Expression, Expressi
     Both are over the names that the columns have in the result. The equality of units is not among them.
     """
     theirs = {name for name, _ in join.names}
-    for one in conjuncts(join.on):
-        if one.function != "equal":
+    for conjunct in conjuncts(join.on):
+        if conjunct.function != "equal":
             continue
-        for mine, other in (one.arguments, one.arguments[::-1]):
+        for mine, other in (conjunct.arguments, conjunct.arguments[::-1]):
             sides = mentions(mine), mentions(other)
             if all(sides) and sides[0] <= left.columns.keys() and sides[1] <= theirs:
                 yield mine, other
@@ -285,7 +285,7 @@ class _Shape:
             raise InvariantError("a step lost the unit of its rows")
         if relation.where is not None:
             condition(relation.where, source.columns, "WHERE")
-        columns = {name: facts_of(one, source.columns) for name, one in relation.columns}
+        columns = {name: facts_of(expression, source.columns) for name, expression in relation.columns}
         key = source.key if (source.key, ColumnRef(source.key or "")) in relation.columns else None
         return replace(_made(source, columns, source.contribution, source.rows, source.most_rows), key=key)
 
@@ -350,28 +350,28 @@ class _Shape:
 
     def _group(self, relation: GroupWithin) -> Schema:
         source = self.of(relation.source)
-        _check_names((*(name for name, _ in relation.keys), *(one.name for one in relation.aggregates)))
-        _check_partition(source, tuple(one for _, one in relation.keys), "a sub-query that aggregates", "GROUP BY")
+        _check_names((*(name for name, _ in relation.keys), *(within.name for within in relation.aggregates)))
+        _check_partition(source, tuple(key for _, key in relation.keys), "a sub-query that aggregates", "GROUP BY")
         units = unit_columns(source.unit)
         if any((name, ColumnRef(name)) not in relation.keys for name in units):
             raise InvariantError("a step lost the unit of its rows")
         if relation.where is not None:
             condition(relation.where, source.columns, "WHERE")
-        columns = {name: facts_of(one, source.columns) for name, one in relation.keys}
+        columns = {name: facts_of(key, source.columns) for name, key in relation.keys}
         most, empty = self._most(source), not relation.keys
-        columns |= {one.name: group_facts(one, source, most, empty=empty) for one in relation.aggregates}
+        columns |= {within.name: group_facts(within, source, most, empty=empty) for within in relation.aggregates}
         alone = bool(units) and len(relation.keys) == len(units) and one_row_each(source)
         kept = Contribution(groups=1, rows=1) if alone else source.contribution
         return _made(source, columns, kept, source.rows, source.most_rows)
 
     def _union(self, relation: Union) -> Schema:
-        several = [self.of(source) for source in relation.sources]
-        first = several[0]
-        if len(several) < 2:
+        schemas = [self.of(source) for source in relation.sources]
+        first = schemas[0]
+        if len(schemas) < 2:
             raise InvariantError("a union is of several relations")
         if first.unit.rowwise:
-            _check_apart(relation, several, self.tables)
-        for other in several[1:]:
+            _check_apart(relation, schemas, self.tables)
+        for other in schemas[1:]:
             if len(other.columns) != len(first.columns):
                 raise Unsupported("the parts of UNION ALL have different numbers of columns; list the same in each")
             if not first.unit.rowwise:
@@ -379,25 +379,25 @@ class _Shape:
             if _places(first) != _places(other):
                 raise InvariantError("the parts of a union have their units in different places")
         columns = {}
-        for name, *parts in zip(first.columns, *(one.columns.values() for one in several), strict=True):
+        for name, *parts in zip(first.columns, *(schema.columns.values() for schema in schemas), strict=True):
             columns[name] = _either(parts)
         contribution = Contribution(
-            groups=max(one.contribution.groups for one in several),
-            rows=min(sum(one.contribution.rows for one in several), _MOST),
+            groups=max(schema.contribution.groups for schema in schemas),
+            rows=min(sum(schema.contribution.rows for schema in schemas), _MOST),
         )
-        if any(one.contribution.chosen for one in several):
+        if any(schema.contribution.chosen for schema in schemas):
             contribution = AUTO
-        most = sum(one.most_rows or 0 for one in several) if all(one.most_rows for one in several) else None
-        return _made(first, columns, contribution, sum(one.rows for one in several), most)
+        most = sum(schema.most_rows or 0 for schema in schemas) if all(schema.most_rows for schema in schemas) else None
+        return _made(first, columns, contribution, sum(schema.rows for schema in schemas), most)
 
 
-def _check_apart(relation: Union, several: list[Schema], tables: Mapping[str, Schema]) -> None:
+def _check_apart(relation: Union, schemas: list[Schema], tables: Mapping[str, Schema]) -> None:
     """Raise unless parts whose rows are protected one by one have no table in common, so that no row comes twice.
 
     Guarantee: each row of a part is made of one row of its table, at most, and each table is read by one part. So a row
     that differs between neighbours makes at most one row of the union, as of its own part.
     """
-    if any(one.unit != several[0].unit or one.neighbors != several[0].neighbors for one in several):
+    if any(schema.unit != schemas[0].unit or schema.neighbors != schemas[0].neighbors for schema in schemas):
         raise Unsupported(
             "UNION ALL is of rows that are protected alike: declare the same unit and neighbours for both"
         )
@@ -448,8 +448,8 @@ def one_row_each(schema: Schema) -> bool:
 def _stored(name: str, tables: Mapping[str, Schema]) -> Schema:
     if name not in tables:
         raise UnknownName("table", name, tables)
-    found = tables[name]
-    return found if found.blocks is None else replace(found, blocks=None)
+    schema = tables[name]
+    return schema if schema.blocks is None else replace(schema, blocks=None)
 
 
 def _made(
@@ -514,9 +514,9 @@ def on_key(join: Join, left: Schema, right: Schema) -> bool:
     key = next((name for name, column in join.names if column == right.key), None)
     if key is None:
         return False
-    for one in conjuncts(join.on):
-        if one.function == "equal" and ColumnRef(key) in one.arguments:
-            other = one.arguments[1 - one.arguments.index(ColumnRef(key))]
+    for conjunct in conjuncts(join.on):
+        if conjunct.function == "equal" and ColumnRef(key) in conjunct.arguments:
+            other = conjunct.arguments[1 - conjunct.arguments.index(ColumnRef(key))]
             if mentions(other) <= left.columns.keys() and _told_apart(right.columns[right.key or ""], other, left):
                 return True
     return False
@@ -672,13 +672,13 @@ def rank_facts(one: Rank, source: Schema, most: int) -> Facts:
     return as_facts(replace(known, nullable=True), step)
 
 
-def _ends(one: Within, known: Typed) -> tuple[Fraction, Fraction]:
+def _ends(aggregate: Within, known: Typed) -> tuple[Fraction, Fraction]:
     low, high = known.bounds
     if low is None or high is None:
-        raise Unbounded(text(one.argument) if one.argument is not None else one.name)
-    if one.step is None or one.step <= 0 or max(abs(low), abs(high)) / one.step > _FINEST:
-        raise Unsupported(f"the grid of {one.function.upper()} is too fine for its bounds; declare a larger step")
-    if known.kind == "integer" and one.step != 1:
+        raise Unbounded(text(aggregate.argument) if aggregate.argument is not None else aggregate.name)
+    if aggregate.step is None or aggregate.step <= 0 or max(abs(low), abs(high)) / aggregate.step > _FINEST:
+        raise Unsupported(f"the grid of {aggregate.function.upper()} is too fine for its bounds; declare a larger step")
+    if known.kind == "integer" and aggregate.step != 1:
         raise InvariantError("whole numbers are summed as they are")
     return low, high
 

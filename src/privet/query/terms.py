@@ -281,7 +281,7 @@ def when(condition: Term, value: Constant, *more: Constant, otherwise: Constant 
     if len(more) % 2:
         raise BadParameter("more", len(more), "conditions and values in pairs")
     first = (condition_given(condition, "condition").expression, constant(value, "value"))
-    rest = (constant(one, "more") for one in more)
+    rest = (constant(argument, "more") for argument in more)
     return Term(call("case", *first, *rest, constant(otherwise, "otherwise")))
 
 
@@ -418,7 +418,7 @@ def grouping(*of: str | Term) -> Term:
         >>> session.plan(question, epsilon=0.5).price["epsilon"]
         0.5
     """
-    return Term(marked_grouping(*(read(one) for one in of)))
+    return Term(marked_grouping(*(read(key) for key in of)))
 
 
 def sum(of: str | Term, *, where: Term | None = None) -> Term:

@@ -30,7 +30,7 @@ def expression_sql(expression: Expression, owner: str | None = None) -> str:
         if part.column is not None:
             return shown_name(part.column)
         if part.function == GROUPING:
-            return f"GROUPING({', '.join(_plain(one, owner) for one in part.arguments)})"
+            return f"GROUPING({', '.join(_plain(argument, owner) for argument in part.arguments)})"
         return _aggregate(part, owner) if part.function.startswith(MARK) else None
 
     return printable(without_brackets(text(expression, marked)))
@@ -54,17 +54,17 @@ def _clauses(selected: str, source: PrivateRows | ReleasedRows, asked: Select) -
     yield f"SELECT {selected}"
     if isinstance(source, PrivateRows):
         yield f"FROM {_relation(source.table)}"
-        conditions = [one for one in (source.where, asked.where) if one is not None]
+        conditions = [condition for condition in (source.where, asked.where) if condition is not None]
     else:
         yield f"FROM ({_released(source.query)})"
         conditions = [] if asked.where is None else [asked.where]
     if conditions:
-        yield f"WHERE {' AND '.join(_plain(one, owner) for one in conditions)}"
+        yield f"WHERE {' AND '.join(_plain(condition, owner) for condition in conditions)}"
     if len(asked.levels) > 1:
-        sets = (f"({', '.join(_plain(one, owner) for one in level)})" for level in asked.levels)
+        sets = (f"({', '.join(_plain(key, owner) for key in level)})" for level in asked.levels)
         yield f"GROUP BY GROUPING SETS ({', '.join(sets)})"
     elif asked.keys:
-        yield f"GROUP BY {', '.join(_plain(one, owner) for one in asked.keys)}"
+        yield f"GROUP BY {', '.join(_plain(key, owner) for key in asked.keys)}"
     if asked.having is not None:
         yield f"HAVING {_plain(asked.having, owner)}"
     yield from _ends(asked.order, asked.limit, asked.offset, owner)
@@ -72,7 +72,7 @@ def _clauses(selected: str, source: PrivateRows | ReleasedRows, asked: Select) -
 
 def _ends(order: Sequence[Order], limit: int | None, offset: int, owner: str | None) -> Iterator[str]:
     if order:
-        yield f"ORDER BY {', '.join(_plain(one.expression, owner) + ' DESC' * one.descending for one in order)}"
+        yield f"ORDER BY {', '.join(_plain(term.expression, owner) + ' DESC' * term.descending for term in order)}"
     if limit is not None:
         yield f"LIMIT {limit}"
     if offset:
@@ -80,16 +80,16 @@ def _ends(order: Sequence[Order], limit: int | None, offset: int, owner: str | N
 
 
 def _outputs(asked: Select, owner: str | None) -> Iterator[str]:
-    for name, one in asked.outputs:
+    for name, expression in asked.outputs:
         # the columns of one TOP_K or BOUNDS are written once
-        if one.function == MARK + "mode" and one.arguments[2].constant != 1:
-            if one.arguments[3].constant == 1:
-                yield _named(one, str(name).removesuffix("_1"), owner)
-        elif one.function == MARK + "bounds" and len(one.arguments) == 3:
-            if one.arguments[2].constant == "low":
-                yield _named(one, str(name).removesuffix("_low"), owner)
+        if expression.function == MARK + "mode" and expression.arguments[2].constant != 1:
+            if expression.arguments[3].constant == 1:
+                yield _named(expression, str(name).removesuffix("_1"), owner)
+        elif expression.function == MARK + "bounds" and len(expression.arguments) == 3:
+            if expression.arguments[2].constant == "low":
+                yield _named(expression, str(name).removesuffix("_low"), owner)
         else:
-            yield _named(one, name, owner)
+            yield _named(expression, name, owner)
 
 
 def _named(expression: Expression, name: str | None, owner: str | None) -> str:
@@ -117,13 +117,13 @@ def _aggregate(call: Expression, owner: str | None) -> str:
             plain = named and (named != "MEDIAN" or not discrete)
             written = f"{named}({inner})" if plain else f"{function}({inner}, {_plain(more[0], owner)})"
         case "mode" | "top_k":
-            several = more[0].constant if more else 1
-            written = f"MODE({inner})" if several == 1 else f"TOP_K({inner}, {several})"
+            count = more[0].constant if more else 1
+            written = f"MODE({inner})" if count == 1 else f"TOP_K({inner}, {count})"
         case "bounds":
             written = f"BOUNDS({inner})"
         case _:
             known = AGGREGATES.get(function)
-            listed = ", ".join([inner, *(_plain(one, owner) for one in more)])
+            listed = ", ".join([inner, *(_plain(option, owner) for option in more)])
             written = f"{known.sql[0] if known else function.upper()}({listed})"
     if stated is not None:
         whole = [int(end) if end.denominator == 1 else end for end in (stated.low, stated.high)]
@@ -138,22 +138,22 @@ def _relation(relation: Relation) -> str:
         case str():
             return shown_name(relation)
         case Derive(source=source, columns=columns, where=where):
-            listed = ", ".join(_named(one, name, None) for name, one in columns)
+            listed = ", ".join(_named(expression, name, None) for name, expression in columns)
             filtered = "" if where is None else f" WHERE {_plain(where, None)}"
             return f"(SELECT {listed} FROM {_relation(source)}{filtered})"
         case Join(left=left, right=right, kind=kind, on=on):
             joined = "JOIN" if kind == "inner" else "LEFT JOIN"
             return f"{_relation(left)} {joined} {_relation(right)}{'' if on is None else f' ON {_plain(on, None)}'}"
         case GroupWithin(source=source, keys=keys, aggregates=aggregates, where=where):
-            named = [_named(one, name, None) for name, one in keys]
-            made = [f"{_within(one.function, one.argument)} AS {shown_name(one.name)}" for one in aggregates]
+            named = [_named(key, name, None) for name, key in keys]
+            made = [f"{_within(part.function, part.argument)} AS {shown_name(part.name)}" for part in aggregates]
             filtered = "" if where is None else f" WHERE {_plain(where, None)}"
-            by = ", ".join(_plain(one, None) for _, one in keys)
+            by = ", ".join(_plain(key, None) for _, key in keys)
             return f"(SELECT {', '.join([*named, *made])} FROM {_relation(source)}{filtered} GROUP BY {by})"
         case Rank(source=source, name=name, function=function):
             return f"(SELECT *, {function.upper()}(...) OVER (...) AS {shown_name(name)} FROM {_relation(source)})"
         case Union(sources=sources):
-            return f"({' UNION ALL '.join(f'SELECT * FROM {_relation(one)}' for one in sources)})"
+            return f"({' UNION ALL '.join(f'SELECT * FROM {_relation(inner)}' for inner in sources)})"
 
 
 def _within(function: str, argument: Expression | None) -> str:
@@ -164,7 +164,7 @@ def _within(function: str, argument: Expression | None) -> str:
 
 
 def _released(query: Query) -> str:
-    names = [*(key.name for key in query.keys), *(one.name for one in query.aggregates)]
+    names = [*(key.name for key in query.keys), *(aggregate.name for aggregate in query.aggregates)]
     return f"what {' and '.join(names)} release"
 
 

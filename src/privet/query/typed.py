@@ -353,14 +353,14 @@ def power(name: str, arguments: Arguments) -> Typed:
 
 def extreme(name: str, arguments: Arguments) -> Typed:
     """Return the facts of the least or the greatest of the values that are not NULL; NULL only if all are."""
-    several = [take(name, argument, *NUMBERS, *MOMENTS) for argument in arguments]
-    facts = hull(name, several)
+    taken = [take(name, argument, *NUMBERS, *MOMENTS) for argument in arguments]
+    facts = hull(name, taken)
     if facts.kind is None:
         return facts
     # Each constant bounds the result on its far side; the others may not be there to do so: a column that is declared
     # never to be NULL may hold one all the same.
-    lows = [as_kind(typed.low, facts.kind) for typed in several if typed.kind]
-    highs = [as_kind(typed.high, facts.kind) for typed in several if typed.kind]
+    lows = [as_kind(typed.low, facts.kind) for typed in taken if typed.kind]
+    highs = [as_kind(typed.high, facts.kind) for typed in taken if typed.kind]
     sure = [
         argument.constant is not None and not argument.typed.nullable for argument in arguments if argument.typed.kind
     ]
@@ -369,7 +369,7 @@ def extreme(name: str, arguments: Arguments) -> Typed:
     first = None if None in near else inner(near)  # type: ignore[type-var]
     second = inner(firm) if firm else None if None in far else outer(far)  # type: ignore[type-var]
     low, high = (first, second) if name == "least" else (second, first)
-    nullable = all(typed.nullable for typed in several)
+    nullable = all(typed.nullable for typed in taken)
     return Typed(kind=facts.kind, nullable=nullable, low=low, high=high)
 
 
@@ -655,7 +655,7 @@ def make_date(name: str, arguments: Arguments) -> Typed:
     year_, *_ = [take(name, argument, "integer") for argument in arguments]
     constants = [argument.constant for argument in arguments]
     nullable = True
-    if all(type(one) is int for one in constants):
+    if all(type(constant) is int for constant in constants):
         try:
             datetime.date(*constants)  # type: ignore[arg-type]
             nullable = False

@@ -106,8 +106,8 @@ NAMES = (
 
 def _first_and_rest(function: str) -> Translation:
     def apply(node: Node, read: Read) -> Expression:
-        found = [read(part(node, "this")), *map(read, parts(node, "expressions"))]
-        return found[0] if len(found) == 1 else call(function, *found)
+        values = [read(part(node, "this")), *map(read, parts(node, "expressions"))]
+        return values[0] if len(values) == 1 else call(function, *values)
 
     return apply
 
@@ -157,11 +157,11 @@ def _in(node: Node, read: Read) -> Expression:
     if not values:
         raise Unsupported("IN takes values in brackets: x IN (1, 2, 3)")
     constants = [value for value in values if value.constant is not None]
-    found = [call("in", tested, *constants)] if constants else []
-    found += [call("equal", tested, value) for value in values if not value.is_constant]
+    tests = [call("in", tested, *constants)] if constants else []
+    tests += [call("equal", tested, value) for value in values if not value.is_constant]
     if any(value == Literal(None) for value in values):  # it might be the value that is not known
-        found.append(call("case", call("is_null", tested), Literal(None), Literal(None)))
-    return found[0] if len(found) == 1 else call("or", *found)
+        tests.append(call("case", call("is_null", tested), Literal(None), Literal(None)))
+    return tests[0] if len(tests) == 1 else call("or", *tests)
 
 
 def _same(node: Node, read: Read) -> Expression:
@@ -186,7 +186,7 @@ def _matched(node: Node, arguments: list[Node], read: Read) -> Expression:
             raise WrongKind("ILIKE", "a constant text here, such as 'abc%'", ("something else",))
         lower = FUNCTIONS["lower"].value
         matched, pattern = call("lower", matched), Literal(lower([pattern.constant], ["text"]))
-        escape = [Literal(lower([one.constant], ["text"])) if isinstance(one.constant, str) else one for one in escape]
+        escape = [Literal(lower([esc.constant], ["text"])) if isinstance(esc.constant, str) else esc for esc in escape]
     matches = call("like", matched, pattern, *escape)
     return call("not", matches) if part(node, "negate") else matches
 
@@ -259,7 +259,7 @@ def _cast(node: Node, read: Read) -> Expression:
     if isinstance(said, str) and function in {"to_date", "to_timestamp"}:
         return Literal(read_date(said) if function == "to_date" else read_timestamp(said))
     if kind == "DECIMAL":
-        digits = [str(one.name) for one in parts(to, "expressions")]
+        digits = [str(parameter.name) for parameter in parts(to, "expressions")]
         return call("round_to", call(function, value), Literal(int(digits[1]) if len(digits) == 2 else 0))
     return call(function, value)
 
@@ -282,7 +282,7 @@ def _left(node: Node, read: Read) -> Expression:
 
 
 def _concat(node: Node, read: Read) -> Expression:
-    texts = [call("coalesce", one, Literal("")) for one in map(read, parts(node, "expressions"))]
+    texts = [call("coalesce", value, Literal("")) for value in map(read, parts(node, "expressions"))]
     return texts[0] if len(texts) == 1 else call("concat", *texts)
 
 

@@ -353,15 +353,15 @@ _PLACE = "_place"
 def blame(error: RequestError, node: Node) -> None:
     """Note the place of the node that an error is about, unless one inside it has been noted."""
     if _PLACE not in vars(error):
-        found = [one._meta["start"] for one in node.walk() if one._meta and "start" in one._meta]
-        if found:
-            setattr(error, _PLACE, min(found))
+        starts = [inner._meta["start"] for inner in node.walk() if inner._meta and "start" in inner._meta]
+        if starts:
+            setattr(error, _PLACE, min(starts))
 
 
 def blamed(error: RequestError) -> int | None:
     """Return the place that was noted, and forget it."""
-    found = vars(error).pop(_PLACE, None)
-    return None if found is None else int(found)
+    place = vars(error).pop(_PLACE, None)
+    return None if place is None else int(place)
 
 
 def check_nodes(nodes: Sequence[Node], names: tuple[str, ...]) -> None:
@@ -436,7 +436,7 @@ def arguments_of(node: Node) -> list[Node]:
     """Return the arguments of a function, in the order in which they are written."""
     if node.key == "anonymous":
         return parts(node, "expressions")
-    return [one for one in (part(node, "this"), part(node, "expression"), *parts(node, "expressions")) if one]
+    return [child for child in (part(node, "this"), part(node, "expression"), *parts(node, "expressions")) if child]
 
 
 def part(node: Node, name: str) -> Node:
@@ -451,16 +451,16 @@ def parts(node: Node, name: str) -> list[Node]:
 
 def conjuncts_of(node: Node | None) -> list[Node]:
     """Return the conditions that must all hold, in the order in which they are written."""
-    waiting, found = [] if node is None else [node], []
+    waiting, conjuncts = [] if node is None else [node], []
     while waiting:
-        one = waiting.pop()
-        while one.key == "paren":
-            one = part(one, "this")
-        if one.key == "and":
-            waiting += [part(one, "expression"), part(one, "this")]
+        inner = waiting.pop()
+        while inner.key == "paren":
+            inner = part(inner, "this")
+        if inner.key == "and":
+            waiting += [part(inner, "expression"), part(inner, "this")]
         else:
-            found.append(one)
-    return found
+            conjuncts.append(inner)
+    return conjuncts
 
 
 def check_depth(tree: Node, most: int) -> None:

@@ -88,18 +88,18 @@ def arranged(items: Sequence[Item], where: Node | None) -> Arranged:
         return Arranged(tuple((place, tuple(own[place])) for place in range(len(items))))
     reader = Reader(items)
     asked = conjuncts_of(where)
-    equal = [one for one in asked if one.key == "eq" and reader.links(one)]
-    shared = [one for several in asked if several.key == "or" for one in reader.shared(several)]
+    equal = [node for node in asked if node.key == "eq" and reader.links(node)]
+    shared = [node for either in asked if either.key == "or" for node in reader.shared(either)]
     free = next((place for place, item in enumerate(items) if not item.plain), len(items))
-    pool = [*equal, *shared, *(one for place in range(free) for one in own[place])]
+    pool = [*equal, *shared, *(node for place in range(free) for node in own[place])]
     order = _ordered(reader, range(free), pool)
     placed = {place for place, _ in order}
     for place in range(free, len(items)):
         placed.add(place)
-        met = [one for one in (*equal, *shared) if items[place].crossed and reader.joins(one, place, placed)]
+        met = [node for node in (*equal, *shared) if items[place].crossed and reader.joins(node, place, placed)]
         order.append((place, (*own[place], *met)))
-    met_by = {id(one) for _, several in order for one in several}
-    return Arranged(tuple(order), frozenset(id(one) for one in equal if id(one) in met_by))
+    met_by = {id(node) for _, nodes in order for node in nodes}
+    return Arranged(tuple(order), frozenset(id(node) for node in equal if id(node) in met_by))
 
 
 def _ordered(reader: Reader, places: Iterable[int], pool: Sequence[Node]) -> list[tuple[int, tuple[Node, ...]]]:
@@ -107,19 +107,19 @@ def _ordered(reader: Reader, places: Iterable[int], pool: Sequence[Node]) -> lis
     left = list(places)
     private = [place for place in left if not is_public(reader.items[place].rows.schema)]
     # a row that leads on to others meets one of each, so that the rows of a person are as many as of that table alone
-    owning = {place for one in pool if one.key == "eq" for place in reader.led_to(one)}
-    first = next((place for place in (*(one for one in private if one not in owning), *private)), left[0])
+    owning = {place for node in pool if node.key == "eq" for place in reader.led_to(node)}
+    first = next((place for place in (*(other for other in private if other not in owning), *private)), left[0])
     left.remove(first)
     placed, waiting = {first}, list(pool)
-    found: list[tuple[int, tuple[Node, ...]]] = [(first, ())]
+    order: list[tuple[int, tuple[Node, ...]]] = [(first, ())]
     while left:
-        place = min(left, key=lambda one: (reader.distance(one, placed, waiting), one))
+        place = min(left, key=lambda candidate: (reader.distance(candidate, placed, waiting), candidate))
         left.remove(place)
         placed.add(place)
-        met = [one for one in waiting if reader.joins(one, place, placed)]
-        waiting = [one for one in waiting if not any(one is other for other in met)]
-        found.append((place, tuple(met)))
-    return found
+        met = [node for node in waiting if reader.joins(node, place, placed)]
+        waiting = [node for node in waiting if not any(node is other for other in met)]
+        order.append((place, tuple(met)))
+    return order
 
 
 class Reader:
@@ -147,13 +147,13 @@ class Reader:
 
     def places(self, node: Node) -> set[int | None]:
         """Return the places of all tables that an expression uses, and None where one cannot be found."""
-        found: set[int | None] = set()
-        for one in node.walk():
-            if one.key in {"select", "subquery", "exists"}:
+        places: set[int | None] = set()
+        for inner in node.walk():
+            if inner.key in {"select", "subquery", "exists"}:
                 return {None}
-            if one.key == "column":
-                found.add(self.place(one))
-        return found
+            if inner.key == "column":
+                places.add(self.place(inner))
+        return places
 
     def links(self, equal: Node) -> bool:
         """Return whether an equality is between two tables."""
@@ -162,8 +162,8 @@ class Reader:
 
     def joins(self, one: Node, place: int, placed: set[int]) -> bool:
         """Return whether a condition can be asked once a table is there, and not before."""
-        found = self.places(one)
-        return None not in found and place in found and found <= placed
+        places = self.places(one)
+        return None not in places and place in places and places <= placed
 
     def shared(self, either: Node) -> list[Node]:
         """Return the equalities between tables that each part of an OR repeats."""
@@ -173,10 +173,10 @@ class Reader:
             node = part(node, "this")
         branches.append(node)
         listed = [
-            {self._named(one): one for one in conjuncts_of(branch) if one.key == "eq" and self.links(one)}
+            {self._named(equal): equal for equal in conjuncts_of(branch) if equal.key == "eq" and self.links(equal)}
             for branch in branches
         ]
-        return [one for name, one in listed[-1].items() if all(name in other for other in listed)]
+        return [equal for name, equal in listed[-1].items() if all(name in other for other in listed)]
 
     def _named(self, equal: Node) -> frozenset[tuple[int | None, str]]:
         """Return what names an equality of two columns, whichever stands first and however it is qualified."""
@@ -188,32 +188,32 @@ class Reader:
     def distance(self, place: int, placed: set[int], pool: Sequence[Node]) -> int:
         """Return how well a table can be joined now: by its owner, by its key, by something equal, by nothing."""
         rows = self.items[place].rows
-        met = [one for one in pool if one.key == "eq" and self.joins(one, place, placed | {place}) and self.links(one)]
+        met = [eq for eq in pool if eq.key == "eq" and self.joins(eq, place, placed | {place}) and self.links(eq)]
         if not is_public(rows.schema):
             if not self._owned(place, met):
                 return 4
-            return 0 if any(place in self.led_to(one) for one in met) else 1
+            return 0 if any(place in self.led_to(eq) for eq in met) else 1
         keys = [(place, (rows.schema.key or "").casefold())]
-        if rows.schema.key is not None and any(key in self._named(one) for one in met for key in keys):
+        if rows.schema.key is not None and any(key in self._named(eq) for eq in met for key in keys):
             return 2
         return 3 if met else 5
 
     def led_to(self, equal: Node) -> set[int]:
         """Return the places of the private tables in which an equality between tables finds at most one row."""
         sides = [part(equal, name) for name in ("this", "expression")]
-        found = [self._column(side) for side in sides] if self.links(equal) else []
+        columns = [self._column(side) for side in sides] if self.links(equal) else []
         return {
             place
-            for side, one in zip(sides, found, strict=False)
-            if one is not None and only_match(one[0].table, one[1], one[0].tables)
+            for side, column in zip(sides, columns, strict=False)
+            if column is not None and only_match(column[0].table, column[1], column[0].tables)
             if (place := self.place(side)) is not None
         }
 
     def _owned(self, place: int, equal: Sequence[Node]) -> bool:
         """Return whether equalities say that the rows of a table have the owner of those that are there."""
         rows, met = self.items[place].rows, set()
-        for one in equal:
-            first, second = (self._column(part(one, name)) for name in ("this", "expression"))
+        for node in equal:
+            first, second = (self._column(part(node, name)) for name in ("this", "expression"))
             if first is None or second is None:
                 continue
             if first[1] == second[1] and all(side[1] in unit_columns(side[0].schema.unit) for side in (first, second)):
@@ -230,9 +230,9 @@ class Reader:
         if place is None:
             return None
         rows, wanted = self.items[place].rows, str(part(side, "this").name).casefold()
-        named = (one.column for name, one in rows.columns.items() if name.casefold() == wanted)
-        found = next(named, None)
-        return None if found is None else (rows, found)
+        named = (expression.column for name, expression in rows.columns.items() if name.casefold() == wanted)
+        column = next(named, None)
+        return None if column is None else (rows, column)
 
 
 # Anti-joins as people write them: LEFT JOIN b ON ... WHERE b.key IS NULL keeps the rows that meet none of b.
@@ -261,17 +261,17 @@ def _read(
     items: Sequence[Item], written: Sequence[Node | None], asked: Sequence[Node], select: Node
 ) -> tuple[list[Item], frozenset[int]]:
     """Return the tables and the conditions that were read; `written` are their joins as they stand in the SELECT."""
-    reader, found, used = Reader(items), list(items), set[int]()
+    reader, result, used = Reader(items), list(items), set[int]()
     for place, item in enumerate(items):
-        before = [one.rows.schema for one in items[:place]]
+        before = [other.rows.schema for other in items[:place]]
         if _side(item) != "LEFT" or (all(map(is_public, before)) and not is_public(item.rows.schema)):
             continue
-        said = [one for one in asked if _says_none(one, place, item, reader)]
-        own = [one for one in written if one is not None and (one is item.join or len(items) == 2)]
+        said = [node for node in asked if _says_none(node, place, item, reader)]
+        own = [node for node in written if node is not None and (node is item.join or len(items) == 2)]
         if said and not _used_elsewhere(select, place, reader, [*own, *said]):
-            found[place] = replace(item, join=_joining(item, "ANTI"))
-            used |= {id(one) for one in said}
-    return found, frozenset(used)
+            result[place] = replace(item, join=_joining(item, "ANTI"))
+            used |= {id(node) for node in said}
+    return result, frozenset(used)
 
 
 def _side(item: Item) -> str:
@@ -300,7 +300,7 @@ def _says_none(condition: Node, place: int, item: Item, reader: Reader) -> bool:
     if reader.place(column) != place:
         return False
     name = part(column, "this").name.casefold()
-    shown = {own.casefold(): one for own, one in item.rows.columns.items()}
+    shown = {own.casefold(): expression for own, expression in item.rows.columns.items()}
     return name in shown and (
         not typed(shown[name], item.rows.schema.columns).nullable or name in _equated(item, place, reader)
     )
@@ -308,11 +308,11 @@ def _says_none(condition: Node, place: int, item: Item, reader: Reader) -> bool:
 
 def _equated(item: Item, place: int, reader: Reader) -> set[str]:
     """Return the columns of a table, in small letters, that its join compares by plain equality: none is NULL there."""
-    found = {one.name.casefold() for one in parts(item.join, "using")} if item.join is not None else set()
-    for one in conjuncts_of(None if item.join is None else part(item.join, "on")):
-        sides = (part(one, "this"), part(one, "expression")) if one.key == "eq" else ()
-        found |= {part(side, "this").name.casefold() for side in sides if _is_of(side, place, reader)}
-    return found
+    names = {column.name.casefold() for column in parts(item.join, "using")} if item.join is not None else set()
+    for node in conjuncts_of(None if item.join is None else part(item.join, "on")):
+        sides = (part(node, "this"), part(node, "expression")) if node.key == "eq" else ()
+        names |= {part(side, "this").name.casefold() for side in sides if _is_of(side, place, reader)}
+    return names
 
 
 def _is_of(node: Node, place: int, reader: Reader) -> bool:
@@ -323,20 +323,20 @@ def _used_elsewhere(select: Node, place: int, reader: Reader, apart: Sequence[No
     """Return whether a column of a table stands anywhere but in some parts, or may do so unnamed."""
     waiting = [select]
     while waiting:
-        one = waiting.pop()
-        if any(one is other for other in apart):
+        node = waiting.pop()
+        if any(node is other for other in apart):
             continue
-        if one.key == "star" and (one.parent is select or one.parent is None or one.parent.key == "column"):
+        if node.key == "star" and (node.parent is select or node.parent is None or node.parent.key == "column"):
             return True
-        if one.key == "column" and reader.place(one) in {place, None} and not _is_alias(one, select):
+        if node.key == "column" and reader.place(node) in {place, None} and not _is_alias(node, select):
             return True
-        waiting += [child for child in one.iter_expressions() if child.key not in {"from", "with"}]
+        waiting += [child for child in node.iter_expressions() if child.key not in {"from", "with"}]
     return False
 
 
 def _is_alias(column: Node, select: Node) -> bool:
     """Return whether a name is one that the SELECT assigns to an output, as ORDER BY and HAVING use them."""
-    names = {one.alias.casefold() for one in parts(select, "expressions") if one.key == "alias"}
+    names = {output.alias.casefold() for output in parts(select, "expressions") if output.key == "alias"}
     return part(column, "table") is None and part(column, "this").name.casefold() in names
 
 
@@ -350,14 +350,14 @@ def pivoted(standing: Standing, node: Node) -> ReleasedRows:
     field = fields[0]
     over = translate(part(field, "this") if field.key == "in" else field, scope)
     values = _values(field, over, standing, scope)
-    asked = [_aggregate(one, scope) for one in wanted]
-    groups = _groups(node, standing, scope, {over, *(one for _, one in asked)})
+    asked = [_aggregate(written, scope) for written in wanted]
+    groups = _groups(node, standing, scope, {over, *(expression for _, expression in asked)})
     names = _names(node, values, asked)
-    listed = [*((name, one) for name, one in groups), ("privet column", over)]
-    numbers = [(f"privet {place}", one) for place, (_, one) in enumerate(asked)]
+    listed = [*((name, expression) for name, expression in groups), ("privet column", over)]
+    numbers = [(f"privet {place}", expression) for place, (_, expression) in enumerate(asked)]
     inner = Select(
         outputs=(*listed, *numbers),
-        keys=tuple(one for _, one in listed),
+        keys=tuple(expression for _, expression in listed),
         where=call("in", over, *(Literal(value) for _, value in values)),  # type: ignore[arg-type]
     )
     rows = aggregated(standing, inner) if isinstance(standing, PrivateRows) else refined(standing, inner)
@@ -375,14 +375,14 @@ def pivoted(standing: Standing, node: Node) -> ReleasedRows:
 
 def _values(field: Node, over: Expression, standing: Standing, scope: Scope) -> list[tuple[str, object]]:
     """Return the values that become columns, each with its name: those that are listed, or else declared."""
-    found: list[tuple[str, object]] = []
+    values: list[tuple[str, object]] = []
     if field.key == "in":
-        for one in parts(field, "expressions"):
-            said = translate(part(one, "this") if one.key == "pivotalias" else one, scope)
+        for node in parts(field, "expressions"):
+            said = translate(part(node, "this") if node.key == "pivotalias" else node, scope)
             if said.constant is None:
                 raise Unsupported(f"the values that become columns are constants; {_FORM}")
-            shown = part(one, "alias").name if one.key == "pivotalias" else _shown(said.constant)
-            found.append((shown, said.constant))
+            shown = part(node, "alias").name if node.key == "pivotalias" else _shown(said.constant)
+            values.append((shown, said.constant))
     else:
         facts = standing.facts
         declared = typed(over, facts).values
@@ -391,12 +391,12 @@ def _values(field: Node, over: Expression, standing: Standing, scope: Scope) -> 
                 f"the values of {label(over)} are not declared, and private ones cannot become columns; list them: ON "
                 f"{label(over)} IN ('a', 'b')"
             )
-        found = [(_shown(value), value) for value in sorted(value for value in declared if value is not None)]
-    if not 1 <= len(found) <= MOST_COLUMNS:
+        values = [(_shown(value), value) for value in sorted(value for value in declared if value is not None)]
+    if not 1 <= len(values) <= MOST_COLUMNS:
         raise Unsupported(f"PIVOT makes columns of 1 to {MOST_COLUMNS} values; list those that you need")
-    if len({value for _, value in found}) < len(found):
+    if len({value for _, value in values}) < len(values):
         raise RequestError("a value comes twice in the list of PIVOT; name each once")
-    return found
+    return values
 
 
 def _shown(value: object) -> str:
@@ -415,17 +415,17 @@ def _groups(node: Node, standing: Standing, scope: Scope, used: set[Expression])
     """Return the columns of the rows: those that are listed, or all that nothing else names."""
     group = part(node, "group")
     if group is not None:
-        made = [(one, translate(one, scope)) for one in parts(group, "expressions")]
-        return [(one.name if one.key == "column" else label(expression), expression) for one, expression in made]
+        made = [(item, translate(item, scope)) for item in parts(group, "expressions")]
+        return [(item.name if item.key == "column" else label(expression), expression) for item, expression in made]
     hidden: set[str] = set().union(*map(mentions, used))
-    return [(name, one) for name, one in standing.columns.items() if not mentions(one) & hidden]
+    return [(name, expression) for name, expression in standing.columns.items() if not mentions(expression) & hidden]
 
 
 def _names(node: Node, values: list[tuple[str, object]], asked: list[tuple[str | None, Expression]]) -> list[str]:
     """Return the names of the new columns: the value's, with the aggregate's where there are several or it has one."""
     if len(asked) == 1 and asked[0][0] is None:
         return [name for name, _ in values]
-    return [f"{name}_{own or label(one)}" for name, _ in values for own, one in asked]
+    return [f"{name}_{own or label(expression)}" for name, _ in values for own, expression in asked]
 
 
 @dataclass(frozen=True)
@@ -458,17 +458,17 @@ def read_from(node: Node, places: FromTables, read: ReadRelation) -> tuple[Stand
     joins = parts(node, "joins")
     if not joins:
         return first, Scope.over(((name, first.columns),), first.owner), frozenset()
-    placed = [(first, name, None), *((*standing_at(part(one, "this"), places, read), one) for one in joins)]
+    placed = [(first, name, None), *((*standing_at(part(joined, "this"), places, read), joined) for joined in joins)]
     _settle_natural(placed)
     where = part(node, "where")
     if any(standing.released for standing, _, _ in placed):
         return read_released(placed, None if where is None else part(where, "this"))
-    for one in joins:
-        _kind(one)
-    items, none = read_anti_joins([item_of(*one) for one in placed], node)
+    for joined in joins:
+        _kind(joined)
+    items, none = read_anti_joins([item_of(*source) for source in placed], node)
     _check_different(items)
-    found = arranged(items, None if where is None else part(where, "this"))
-    (start, _), *others = found.order
+    arrangement = arranged(items, None if where is None else part(where, "this"))
+    (start, _), *others = arrangement.order
     standing = items[start].rows
     sides: list[tuple[Item, Columns]] = [(items[start], standing.columns)]
     merged: dict[str, Expression] = {}
@@ -476,7 +476,7 @@ def read_from(node: Node, places: FromTables, read: ReadRelation) -> tuple[Stand
         standing, sides, merged = _joined(items[place], conditions, standing, sides, merged)
     written = [side for item in items for side in sides if side[0] is item]
     every = {column: made for _, columns in reversed(written) for column, made in columns.items()}
-    return with_columns(standing, every), _scope(written, standing.owner, merged), found.used | none
+    return with_columns(standing, every), _scope(written, standing.owner, merged), arrangement.used | none
 
 
 def _settle_natural(placed: Sequence[tuple[Standing, str, Node | None]]) -> None:
@@ -507,9 +507,9 @@ def item_of(standing: Standing, name: str, node: Node | None) -> Item:
         isinstance(rows.table, str) and rows.columns == PrivateRows.of(rows.table, rows.schema, rows.tables).columns
     )
     link = rows.schema.link if stored else None
-    owners = () if link is None else (one for one in unit_columns(rows.schema.unit) if one != link.via)
-    added = (one for one in owners if rows.columns.get(one) == ColumnRef(one))  # else a column of the table's own
-    return Item(rows, name, node, frozenset(one.casefold() for one in added))
+    owners = () if link is None else (column for column in unit_columns(rows.schema.unit) if column != link.via)
+    added = (own for own in owners if rows.columns.get(own) == ColumnRef(own))  # else a column of the table's own
+    return Item(rows, name, node, frozenset(column.casefold() for column in added))
 
 
 def _check_different(items: list[Item]) -> None:
@@ -558,14 +558,14 @@ def _matched(
     mine = _scope(sides, None, merged)
     known = {name.casefold() for _, columns in sides for name in columns}
     added = item.hidden & known  # what a link added stands behind a column that is a table's own
-    shown = {name: one for name, one in item.rows.columns.items() if name.casefold() not in added}
+    shown = {name: expression for name, expression in item.rows.columns.items() if name.casefold() not in added}
     theirs = replace(_scope([(item, shown)], None), outer=mine)
-    asked = [one for node in conditions for one in conjuncts(translate(node, theirs))]
+    asked = [conjunct for node in conditions for conjunct in conjuncts(translate(node, theirs))]
     whole = _scope([(item, item.rows.columns)], None)
-    asked += [call("equal", outer(mine.named(one)), whole.named(one)) for one in parts(item.join, "using")]
+    asked += [call("equal", outer(mine.named(column)), whole.named(column)) for column in parts(item.join, "using")]
     facts = item.rows.schema.columns
-    own = conjunction(item.rows.where, *(condition(one, facts, "ON") for one in asked if not has_outer(one)))
-    others = among(replace(item.rows, where=own), [one for one in asked if has_outer(one)])
+    own = conjunction(item.rows.where, *(condition(test, facts, "ON") for test in asked if not has_outer(test)))
+    others = among(replace(item.rows, where=own), [test for test in asked if has_outer(test)])
     made, met = exists(left, others)
     kept = met if _kind(item.join) == "semi" else call("not", met)
     return replace(made, where=conjunction(made.where, kept))
@@ -579,11 +579,11 @@ def _full(
     merged: dict[str, Expression],
 ) -> tuple[PrivateRows, list[tuple[Item, Columns]], dict[str, Expression]]:
     """Return the rows of a FULL JOIN, with their columns as each side names them."""
-    several = [_paired(item, conditions, left, sides, merged, kind) for kind in ("left", "right")]
+    halves = [_paired(item, conditions, left, sides, merged, kind) for kind in ("left", "right")]
     made = []
-    for standing, found, kept in several:
-        flat = {f"{place} {column}": one for place, (_, columns) in enumerate(found) for column, one in columns.items()}
-        made.append(with_columns(standing, flat | {f"using {name}": one for name, one in kept.items()}))
+    for standing, pairs, kept in halves:
+        flat = {f"{place} {column}": own for place, (_, columns) in enumerate(pairs) for column, own in columns.items()}
+        made.append(with_columns(standing, flat | {f"using {name}": value for name, value in kept.items()}))
     both = full(*made)
     return both, _unflat(both.columns, [*sides, (item, item.rows.columns)]), _using(both.columns)
 
@@ -597,13 +597,13 @@ def _paired(
     kind: Plain,
 ) -> tuple[PrivateRows, list[tuple[Item, Columns]], dict[str, Expression]]:
     # what is known so far stands in one mapping, so that the join can rename it as a whole
-    flat = {f"{place} {column}": one for place, (_, columns) in enumerate(sides) for column, one in columns.items()}
-    flat |= {f"using {column}": one for column, one in merged.items()}
+    flat = {f"{place} {column}": value for place, (_, columns) in enumerate(sides) for column, value in columns.items()}
+    flat |= {f"using {column}": value for column, value in merged.items()}
     both = pair(with_columns(left, flat), item.rows, kind)
     mine, theirs = both.sides
     old = _unflat(mine, sides)
     scope = _scope((*old, (item, theirs)), None, _using(mine))
-    on = conjunction(*(translate(one, scope) for one in conditions))
+    on = conjunction(*(translate(node, scope) for node in conditions))
     using = [] if item.join is None else parts(item.join, "using")
     shared: dict[str, tuple[Expression, Expression]] = {}
     for identifier in using:
@@ -612,12 +612,12 @@ def _paired(
         shared[identifier.name] = (before, after)
     on = conjunction(on, *(call("equal", *two) for two in shared.values()))
     standing, mine, theirs = join(both, on)
-    found = [*_unflat(mine, sides), (item, theirs)]
+    pairs = [*_unflat(mine, sides), (item, theirs)]
     kept = _using(mine)
     for identifier in using:
-        scope = _scope(found[-1:], None) if kind == "right" else _scope(found[:-1], None, kept)
+        scope = _scope(pairs[-1:], None) if kind == "right" else _scope(pairs[:-1], None, kept)
         kept[identifier.name] = scope.named(identifier)
-    return standing, found, kept
+    return standing, pairs, kept
 
 
 def _unflat(flat: Columns, sides: list[tuple[Item, Columns]]) -> list[tuple[Item, Columns]]:
@@ -627,7 +627,7 @@ def _unflat(flat: Columns, sides: list[tuple[Item, Columns]]) -> list[tuple[Item
 
 
 def _using(flat: Columns) -> dict[str, Expression]:
-    return {name.removeprefix("using "): one for name, one in flat.items() if name.startswith("using ")}
+    return {name.removeprefix("using "): value for name, value in flat.items() if name.startswith("using ")}
 
 
 def _kind(node: Node) -> Side:
@@ -658,27 +658,27 @@ def standing_at(place: Node, places: FromTables, read: ReadRelation) -> tuple[St
     if place.key == "subquery":
         return renamed(read(part(place, "this"), places), alias), name or ""
     if place.key == "table" and part(place, "this").key == "identifier":
-        found, own = _named(part(place, "this"), places)
-        return renamed(found, alias), name or own
+        standing, own = _named(part(place, "this"), places)
+        return renamed(standing, alias), name or own
     if place.key == "table":
         raise Unsupported("functions cannot stand in FROM; name a declared table: " + ", ".join(sorted(places.tables)))
     raise refusal(place, NAMES)
 
 
 def _named(identifier: Node, places: FromTables) -> tuple[Standing, str]:
-    found = None if identifier.args.get(DECLARED) else find(places.ctes, identifier)
-    if found is not None:
-        places.used.add(found)
-        return places.ctes[found], found
-    found = find(places.tables, identifier)
-    if found is None:
+    name = None if identifier.args.get(DECLARED) else find(places.ctes, identifier)
+    if name is not None:
+        places.used.add(name)
+        return places.ctes[name], name
+    name = find(places.tables, identifier)
+    if name is None:
         raise UnknownName("table", identifier.name, (*places.tables, *places.ctes))
-    return PrivateRows.of(found, places.tables[found], places.tables), found
+    return PrivateRows.of(name, places.tables[name], places.tables), name
 
 
 def renamed(standing: Standing, alias: Node | None) -> Standing:
     """Return rows whose first columns have the names that an alias lists: AS t(a, b)."""
-    given = [] if alias is None else [str(one.name) for one in parts(alias, "columns")]
+    given = [] if alias is None else [str(column.name) for column in parts(alias, "columns")]
     if not given:
         return standing
     old = list(standing.columns)

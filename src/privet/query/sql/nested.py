@@ -75,16 +75,16 @@ def read_released(placed: Sequence[Placed], where: Node | None) -> tuple[Release
         scope = _scope(placed, names, here, merged)
         on = None if join is None or part(join, "on") is None else translate(part(join, "on"), scope)
         shared = [] if join is None else parts(join, "using")
-        before = _scope(placed, names, [one for one in here if one != place], merged)
+        before = _scope(placed, names, [other for other in here if other != place], merged)
         after = _scope(placed, names, [place], {})
-        equal = [(one.name, before.named(one), after.named(one)) for one in shared]
+        equal = [(column.name, before.named(column), after.named(column)) for column in shared]
         on = conjunction(on, *(call("equal", mine, theirs) for _, mine, theirs in equal))
         if kind == "inner":
-            for one in asked:
-                found = None if id(one) in used else _over_both(one, scope, names[place].values())
-                if found is not None:
-                    used.add(id(one))
-                    on = conjunction(on, found)
+            for node in asked:
+                condition = None if id(node) in used else _over_both(node, scope, names[place].values())
+                if condition is not None:
+                    used.add(id(node))
+                    on = conjunction(on, condition)
         for name, mine, theirs in equal:
             merged[name] = {"right": theirs, "full": call("coalesce", mine, theirs)}.get(kind, mine)
         standing = placed[place][0]
@@ -123,8 +123,8 @@ def _kind(join: Node | None) -> Kind:
     kind = "" if join is None else str(join.args.get("kind") or "").upper()
     if side not in {"", "LEFT", "RIGHT", "FULL"} or kind not in {"", "INNER", "OUTER", "CROSS"}:
         raise Unsupported(f"{kind or side} JOIN is not supported; use JOIN ... ON or LEFT JOIN ... ON")
-    found: Mapping[str, Kind] = {"LEFT": "left", "RIGHT": "right", "FULL": "full"}
-    return found.get(side, "inner")
+    kinds: Mapping[str, Kind] = {"LEFT": "left", "RIGHT": "right", "FULL": "full"}
+    return kinds.get(side, "inner")
 
 
 def _scope(
@@ -139,7 +139,7 @@ def _scope(
 
 def _over_both(node: Node, scope: Scope, new: object) -> Expression | None:
     """Return a condition of WHERE that can be asked by now and was not before, where it is a plain one."""
-    if any(one.key in {"select", "subquery", "window", "exists"} for one in node.walk()):
+    if any(inner.key in {"select", "subquery", "window", "exists"} for inner in node.walk()):
         return None
     try:
         return translate(node, scope)
@@ -259,8 +259,8 @@ class Lookups:
             return None
         if len(mine) == len(nested.outputs) and not nested.one:
             # that it is not false makes no difference here
-            self.rows, found = is_met(self.rows, self._others(nested), tuple(zip(mine, nested.outputs, strict=True)))
-            return found
+            self.rows, truth = is_met(self.rows, self._others(nested), tuple(zip(mine, nested.outputs, strict=True)))
+            return truth
         return self(node, scope)
 
     def _looked_up(self, node: Node, scope: Scope) -> Expression:
@@ -268,8 +268,8 @@ class Lookups:
             nested = self._read(part(node, "this"), scope)
             if nested.one:
                 return Literal(True)  # an aggregate without groups gives a row of none as well
-            self.rows, found = exists(self.rows, self._others(nested))
-            return found
+            self.rows, truth = exists(self.rows, self._others(nested))
+            return truth
         if node.key == "in":
             nested, mine = self._read(part(node, "query"), scope), self._compared(node, scope)
             if len(mine) != len(nested.outputs):
@@ -279,14 +279,14 @@ class Lookups:
             if nested.one:
                 return call("equal", mine[0], self._value(nested))
             pairs = tuple(zip(mine, nested.outputs, strict=True))
-            self.rows, found = is_among(self.rows, self._others(nested), pairs)
-            return found
+            self.rows, truth = is_among(self.rows, self._others(nested), pairs)
+            return truth
         return self._value(self._read(node, scope))
 
     def _compared(self, node: Node, scope: Scope) -> list[Expression]:
         written = part(node, "this")
-        several = parts(written, "expressions") if written.key == "tuple" else [written]
-        return [translate(one, scope) for one in several]
+        sides = parts(written, "expressions") if written.key == "tuple" else [written]
+        return [translate(side, scope) for side in sides]
 
     def _read(self, node: Node, scope: Scope) -> Nested:
         while node.key in {"subquery", "paren"}:
@@ -326,11 +326,11 @@ class Lookups:
                 if marked not in marks:
                     marks.append(marked)
                     wanted.append(_wanted(marked))
-            self.rows, found = looked_up(self.rows, others, wanted)
+            self.rows, columns = looked_up(self.rows, others, wanted)
             # nothing is found where there are no rows: a count of none is 0
             values = {
-                marked: call("coalesce", one, Literal(0)) if "count" in marked.function else one
-                for marked, one in zip(marks, found, strict=True)
+                marked: call("coalesce", column, Literal(0)) if "count" in marked.function else column
+                for marked, column in zip(marks, columns, strict=True)
             }
             value = substitute(shown, lambda part: values.get(part))
         if others.own:
@@ -345,7 +345,7 @@ def _aggregates(expression: Expression) -> list[Expression]:
         raise Unsupported(f"column {expression.column!r} is not inside an aggregate; {_ONE_VALUE}")
     if is_window(expression):
         raise Unsupported("window functions stand in a sub-query in FROM")
-    return [found for one in expression.arguments for found in _aggregates(one)]
+    return [aggregate for argument in expression.arguments for aggregate in _aggregates(argument)]
 
 
 def _wanted(marked: Expression) -> Wanted:
@@ -366,9 +366,9 @@ def _gives_one(others: Others) -> bool:
         return False
     key = rows.schema.key
     fixed = {theirs.column for _, theirs in others.equal}
-    for one in conjuncts(rows.where):
-        if one.function == "equal" and any(side.constant is not None for side in one.arguments):
-            fixed |= {side.column for side in one.arguments}
+    for conjunct in conjuncts(rows.where):
+        if conjunct.function == "equal" and any(side.constant is not None for side in conjunct.arguments):
+            fixed |= {side.column for side in conjunct.arguments}
     if key is not None and key in fixed:
         return True
     contents = rows.schema.contents

@@ -161,7 +161,7 @@ NO_WISH = Wish()
 def split_wish(tokens: Sequence[Node]) -> tuple[list[Node], Wish]:
     """Return the tokens of the query itself, and what stands around them about its answer."""
     kept, options = _without_options(tokens)
-    found: dict[str, Fraction] = {}
+    wish: dict[str, Fraction] = {}
     percent: str | None = None
     for word in reversed(_WORDS):
         # a percentage is a number and a sign, which is SQL nowhere else at the end of a query
@@ -171,17 +171,17 @@ def split_wish(tokens: Sequence[Node]) -> tuple[list[Node], Wish]:
         if len(kept) > 2 and _is_clause(kept, len(kept) - 2, word):
             if _name(kept, len(kept) - 1) != "NUMBER":
                 raise ParseError(_FORM, line=kept[-1].line, column=kept[-1].col)
-            found[word] = _read(str(kept[-1].text), _FORM)
+            wish[word] = _read(str(kept[-1].text), _FORM)
             del kept[-2:]
     for index, token in enumerate(kept):
         if _is_clause(kept, index, *_WORDS):
             raise ParseError(_FORM, line=token.line, column=token.col)
-    if "CONFIDENCE" in found and "WITHIN" not in found:
+    if "CONFIDENCE" in wish and "WITHIN" not in wish:
         raise ParseError(f"CONFIDENCE stands after WITHIN; {_FORM}")
     numbers = {name: _read(options[name], f"write options as {_OPTIONS}") for name in _NUMBERS if name in options}
     return kept, Wish(
-        within=percent or found.get("WITHIN"),
-        confidence=found.get("CONFIDENCE"),
+        within=percent or wish.get("WITHIN"),
+        confidence=wish.get("CONFIDENCE"),
         epsilon=numbers.get("epsilon"),
         delta=numbers.get("delta"),
         groups=numbers.get("max_groups_contributed"),
@@ -199,19 +199,19 @@ def _without_options(tokens: Sequence[Node]) -> tuple[list[Node], dict[str, str]
 
     How many brackets it stands in is among them: it must be the SELECT that releases.
     """
-    depth, found, inside = 0, None, 0
+    depth, clause, inside = 0, None, 0
     for index, token in enumerate(tokens):
         depth += {"L_PAREN": 1, "R_PAREN": -1}.get(token.token_type.name, 0)
         if index < 2 or not _is_word(token, *_CLAUSES):
             continue
         if (_name(tokens, index - 2), _name(tokens, index - 1)) != ("SELECT", "WITH"):
             continue
-        if found is not None:
+        if clause is not None:
             raise Unsupported(_ONE_CLAUSE)
-        found, inside = index, depth
-    if found is None:
+        clause, inside = index, depth
+    if clause is None:
         return list(tokens), {}
-    before, after = list(tokens[: found - 1]), list(tokens[found + 1 :])
+    before, after = list(tokens[: clause - 1]), list(tokens[clause + 1 :])
     if not after or not _is_word(after[0], "OPTIONS") or _name(after, 1) != "L_PAREN":
         return before + after, {_BRACKETS: str(inside)}
     options: dict[str, str] = {}
@@ -264,10 +264,10 @@ def _is_word(token: Node, *words: str) -> bool:
 
 def _read(text: str, form: str) -> Fraction:
     written = written_decimal(text)
-    found = None if written is None else read_rational(written)
-    if found is None:
+    number = None if written is None else read_rational(written)
+    if number is None:
         raise ParseError(form)
-    return found
+    return number
 
 
 T = TypeVar("T")
@@ -391,8 +391,8 @@ def _beside_public_groups(tree: Node, tables: Mapping[str, Schema]) -> None:
     """
 
     def is_public(item: Node) -> bool:
-        named = [str(one.name).casefold() for one in item.walk() if one.key == "table"]
-        public = {name.casefold() for name, one in tables.items() if one.unit.public}
+        named = [str(inner.name).casefold() for inner in item.walk() if inner.key == "table"]
+        public = {name.casefold() for name, schema in tables.items() if schema.unit.public}
         return bool(named) and public.issuperset(named)
 
     source = part(tree, "from")
@@ -590,7 +590,7 @@ def _called(token: Node, name: str, argument: str = "", *, named: bool = False) 
 
 def _is_top(before: Sequence[Node], tokens: Sequence[Node], place: int) -> bool:
     """Return whether TOP stands for a LIMIT: after SELECT, before a number or a number in brackets."""
-    after = [_name(tokens, place + one) for one in (1, 2, 3)]
+    after = [_name(tokens, place + offset) for offset in (1, 2, 3)]
     starts = bool(before) and before[-1].token_type.name in {"SELECT", "DISTINCT", "ALL"}
     return starts and (after[0] == "NUMBER" or after == ["L_PAREN", "NUMBER", "R_PAREN"])
 

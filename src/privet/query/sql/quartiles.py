@@ -55,8 +55,8 @@ def read_quantiles(nodes: Sequence[Node]) -> bool:
     ctes = {part(part(node, "alias"), "this").name.casefold(): node for node in nodes if node.key == "cte"}
     named = [part(node, "this").name.casefold() for node in nodes if node.key == "table"]
     once = {name: cte for name, cte in ctes.items() if named.count(name) == 1}
-    found = [_read(node, once) for node in nodes if node.key == "select"]
-    return any(found)
+    changed = [_read(node, once) for node in nodes if node.key == "select"]
+    return any(changed)
 
 
 def _read(outer: Node, ctes: Mapping[str, Node]) -> bool:
@@ -78,28 +78,28 @@ def _read(outer: Node, ctes: Mapping[str, Node]) -> bool:
         return False
     if _grouped(outer, ranked) != ranked.groups:
         return False
-    found: list[tuple[Node, Node]] = []
+    pairs: list[tuple[Node, Node]] = []
     for item in (*parts(outer, "expressions"), part(outer, "having"), part(outer, "order")):
         for node in [] if item is None else list(item.walk()):
             if hasattr(node, "sql_name") and function_name(node) in {"MIN", "MAX", "AVG", "MEDIAN"}:
                 made = _quantile(node, ranked, asked)
                 if made is not None:
-                    found.append((node, made))
+                    pairs.append((node, made))
                 elif asked is not None or _uses(node, ranked):
                     return False
-    if not found or (asked is not None and _counts(outer, found)):
+    if not pairs or (asked is not None and _counts(outer, pairs)):
         return False
-    before = sum(_used_in(one, ranked) for one, _ in found) + (0 if asked is None else _used_in(asked, ranked))
+    before = sum(_used_in(old, ranked) for old, _ in pairs) + (0 if asked is None else _used_in(asked, ranked))
     if before != _used_in(outer, ranked, but=ranked.select):
         return False
-    for node, made in found:
+    for node, made in pairs:
         node.replace(made)
     if asked is not None:
         outer.set("where", None)
     if joins:
         outer.set("joins", None)
         _forget(part(joins[0], "this"), ctes)
-    kept = [one for one in parts(ranked.select, "expressions") if _name_of(one) not in ranked.kinds]
+    kept = [output for output in parts(ranked.select, "expressions") if _name_of(output) not in ranked.kinds]
     ranked.select.set("expressions", kept)
     return True
 
@@ -139,7 +139,7 @@ def _ranked(select: Node, size: Mapping[str, str]) -> _Ranked | None:
             if kind is None or name is None or part(what, "spec") is not None or len(terms) != (kind != "size"):
                 return None
             kinds[name] = kind
-            groups.add(frozenset(_shape(one) for one in parts(what, "partition_by")))
+            groups.add(frozenset(_shape(key) for key in parts(what, "partition_by")))
             for term in terms:
                 order = part(term, "this")
                 orders.add(_shape(order))
@@ -186,8 +186,8 @@ def _counts_same(inner: Node, select: Node) -> bool:
 
 
 def _source(select: Node, name: str) -> Any:
-    found = parts(select, name) if name == "joins" else [part(select, name)]
-    return [None if one is None else _shape(one) for one in found]
+    nodes = parts(select, name) if name == "joins" else [part(select, name)]
+    return [None if node is None else _shape(node) for node in nodes]
 
 
 def _joined_size(join: Node, select: Node, ctes: Mapping[str, Node]) -> dict[str, str]:
@@ -208,7 +208,7 @@ def _name_of(item: Node) -> str | None:
 
 
 def _has_star(select: Node) -> bool:
-    return any(one.key == "star" for one in parts(select, "expressions"))
+    return any(output.key == "star" for output in parts(select, "expressions"))
 
 
 def _shape(node: Node) -> Any:
@@ -219,14 +219,14 @@ def _shape(node: Node) -> Any:
         return "identifier", str(node.name).casefold()
     while node.key == "paren":
         node = part(node, "this")
-    found = []
+    args = []
     for name, value in sorted(node.args.items()):
         if value is None or value is False or name in {"alias", "quoted", "big_int"} or value == []:
             continue
-        several = value if isinstance(value, list) else [value]
-        found.append((name, tuple(_shape(one) if hasattr(one, "args") else str(one).casefold() for one in several)))
+        item = value if isinstance(value, list) else [value]
+        args.append((name, tuple(_shape(items) if hasattr(items, "args") else str(items).casefold() for items in item)))
     said = str(node.args["this"]) if node.key == "literal" else ""
-    return node.key, said, tuple(found)
+    return node.key, said, tuple(args)
 
 
 def _uses(node: Node, ranked: _Ranked) -> bool:
@@ -243,8 +243,8 @@ def _used_in(node: Node, ranked: _Ranked, but: Node | None = None) -> int:
         return 0
     count = 0
     for value in node.args.values():
-        for one in value if isinstance(value, list) else [value]:
-            count += _used_in(one, ranked, but) if hasattr(one, "args") else 0
+        for item in value if isinstance(value, list) else [value]:
+            count += _used_in(item, ranked, but) if hasattr(item, "args") else 0
     return count
 
 
@@ -253,7 +253,7 @@ def _grouped(outer: Node, ranked: _Ranked) -> frozenset[Any] | None:
     group = part(outer, "group")
     if group is None:
         return frozenset()
-    found = set()
+    keys = set()
     outputs = parts(outer, "expressions")
     for item in parts(group, "expressions"):
         if item.key == "literal" and str(item.args["this"]).isdigit() and 0 < int(item.args["this"]) <= len(outputs):
@@ -262,14 +262,14 @@ def _grouped(outer: Node, ranked: _Ranked) -> frozenset[Any] | None:
         name = _name_of(item)
         if name is None:
             return None
-        found.add(ranked.shapes.get(name, ("column", name)))
-    return frozenset(found)
+        keys.add(ranked.shapes.get(name, ("column", name)))
+    return frozenset(keys)
 
 
-def _counts(outer: Node, found: Sequence[tuple[Node, Node]]) -> bool:
+def _counts(outer: Node, pairs: Sequence[tuple[Node, Node]]) -> bool:
     """Return whether an aggregate is left that would be of other rows once the condition on ranks is gone."""
-    mine = {id(node) for node, _ in found}
-    keys = [_name_of(one) for one in parts(part(outer, "group"), "expressions")] if part(outer, "group") else []
+    mine = {id(node) for node, _ in pairs}
+    keys = [_name_of(key) for key in parts(part(outer, "group"), "expressions")] if part(outer, "group") else []
     for item in parts(outer, "expressions"):
         what = part(item, "this") if item.key == "alias" else item
         if id(what) not in mine and _name_of(what) not in keys:
@@ -363,7 +363,7 @@ def _edge(holds: Callable[[int, int], bool], name: str) -> Fraction | None:
             else:
                 high = middle
         place = low if lasts else high
-        if any(holds(one, size) is not ((one <= place) if lasts else (one >= place)) for one in _tries(size)):
+        if any(holds(rank, size) is not ((rank <= place) if lasts else (rank >= place)) for rank in _tries(size)):
             return None
         places.append((place, size))
     place, size = places[-1]
@@ -381,10 +381,10 @@ def _narrow(holds: Callable[[int, int], bool]) -> Fraction | None:
     """Return the share around which alone a condition holds, for one rank or two."""
     centres = []
     for size in _SMALL:
-        found = [rank for rank in range(1, size + 1) if holds(rank, size)]
-        if not found or len(found) > 2 or found[-1] - found[0] > 1:
+        ranks = [rank for rank in range(1, size + 1) if holds(rank, size)]
+        if not ranks or len(ranks) > 2 or ranks[-1] - ranks[0] > 1:
             return None
-        centres.append((Fraction(sum(found), len(found)), size))
+        centres.append((Fraction(sum(ranks), len(ranks)), size))
     centre, size = centres[-1]
     share = (centre / size).limit_denominator(20)
     return share if all(abs(at - share * of) <= _CLOSE for at, of in centres) else None

@@ -56,7 +56,7 @@ def with_bounds(tokens: Sequence[Node]) -> list[Node]:
     """Return the tokens with each aggregate that states bounds inside a call that holds them."""
     kept: list[Node] = []
     calls: list[_Open] = []
-    found: dict[int, tuple[str, list[Node], list[Node]]] = {}
+    bounds: dict[int, tuple[str, list[Node], list[Node]]] = {}
     place = 0
     while place < len(tokens):
         token = tokens[place]
@@ -74,7 +74,7 @@ def with_bounds(tokens: Sequence[Node]) -> list[Node]:
                 raise ParseError("CLAMPED BETWEEN stands in ANON_* functions", line=token.line, column=token.col)
             low, place = _number(tokens, place + 2, "AND")
             high, place = _number(tokens, place + 1, "R_PAREN")
-            _add(found, calls[-1], calls[-1].clamped, low, high, token)
+            _add(bounds, calls[-1], calls[-1].clamped, low, high, token)
             continue
         if word.casefold() in (PER_GROUP, PER_ROW) and _kind(tokens, place + 1) == "FARROW":
             if not calls or not calls[-1].called or not kept or kept[-1].token_type.name != "COMMA":
@@ -86,7 +86,7 @@ def with_bounds(tokens: Sequence[Node]) -> list[Node]:
             low, place = _number(tokens, place + 3, "COMMA")
             high, place = _number(tokens, place + 1, "R_PAREN")
             kept.pop()
-            _add(found, calls[-1], word.casefold(), low, high, token)
+            _add(bounds, calls[-1], word.casefold(), low, high, token)
             place += 1
             continue
         if _is_word(token, "REPORT_FORMAT") and _kind(tokens, place + 1) == "FARROW":
@@ -96,8 +96,8 @@ def with_bounds(tokens: Sequence[Node]) -> list[Node]:
         kept.append(token)
         if kind == "R_PAREN" and calls:
             start = calls.pop().start
-            if start in found:
-                around, low, high = found.pop(start)
+            if start in bounds:
+                around, low, high = bounds.pop(start)
                 comma = renamed(token, ",", "COMMA")
                 head = [renamed(kept[start], f"{AROUND}{around}", "VAR"), renamed(token, "(", "L_PAREN")]
                 kept[start:] = [*head, *kept[start:], comma, *low, comma, *high, token]
@@ -113,16 +113,16 @@ def renamed(token: Node, text: str, kind: str | None = None) -> Node:
 
 
 def _add(
-    found: dict[int, tuple[str, list[Node], list[Node]]],
+    bounds: dict[int, tuple[str, list[Node], list[Node]]],
     call: _Open,
     kind: str,
     low: list[Node],
     high: list[Node],
     near: Node,
 ) -> None:
-    if call.start in found:
+    if call.start in bounds:
         raise ParseError("an aggregate states its bounds once", line=near.line, column=near.col)
-    found[call.start] = (kind, low, high)
+    bounds[call.start] = (kind, low, high)
 
 
 def _number(tokens: Sequence[Node], place: int, then: str) -> tuple[list[Node], int]:
@@ -180,11 +180,11 @@ def settle_forms(nodes: Sequence[Node]) -> bool:
 def _group(node: Node) -> bool:
     """Make GROUP BY a, b WITH ROLLUP into GROUP BY ROLLUP (a, b), and WITH CUBE likewise."""
     for word in ("rollup", "cube"):
-        found = node.args.get(word)
-        bare = isinstance(found, list) and len(found) == 1 and not parts(found[0], "expressions")
+        value = node.args.get(word)
+        bare = isinstance(value, list) and len(value) == 1 and not parts(value[0], "expressions")
         if bare and parts(node, "expressions"):
-            found[0].set("expressions", parts(node, "expressions"))
-            node.set("expressions", found)
+            value[0].set("expressions", parts(node, "expressions"))
+            node.set("expressions", value)
             node.set(word, None)
             return True
     return False
@@ -192,12 +192,12 @@ def _group(node: Node) -> bool:
 
 def _any(node: Node) -> bool:
     """Make x = ANY (...) into x IN (...), and x <> ALL (...) into NOT x IN (...)."""
-    several = part(node, "expression")
-    if several is None or several.key != {"eq": "any", "neq": "all"}[node.key]:
+    quantified = part(node, "expression")
+    if quantified is None or quantified.key != {"eq": "any", "neq": "all"}[node.key]:
         return False
     from sqlglot import expressions as tree
 
-    inner = part(several, "this")
+    inner = part(quantified, "this")
     while inner is not None and inner.key == "paren":
         inner = part(inner, "this")
     if inner is None or inner.key not in {"select", "subquery", "tuple"}:
@@ -262,33 +262,33 @@ def _open(select: Node) -> None:
         first = part(first, "this")
     origin.set("this", first)
     plain: list[Node] = []
-    for one in joins:
-        place = part(one, "this")
+    for join in joins:
+        place = part(join, "this")
         if place.key != "subquery" or not _is_joined(place):
-            plain.append(one)
+            plain.append(join)
             continue
         inner = _taken(part(place, "this"))
-        if any(not _is_inner(other) for other in (one, *inner)) or any(_turns(other) for other in joins):
+        if any(not _is_inner(other) for other in (join, *inner)) or any(_turns(other) for other in joins):
             raise Unsupported(
                 "brackets around joins on the right of an outer join are not supported; write a sub-query with names "
                 "for its columns, or join one table after the other"
             )
-        condition = part(one, "on")
+        condition = part(join, "on")
         if condition is None:
             raise Unsupported("a join with brackets on its right needs an ON")
-        one.set("this", part(place, "this"))
-        one.set("on", None)
-        one.set("kind", None)
-        plain += [one, *inner]
+        join.set("this", part(place, "this"))
+        join.set("on", None)
+        join.set("kind", None)
+        plain += [join, *inner]
         _also(select, condition)
     select.set("joins", plain)
 
 
 def _taken(table: Node) -> list[Node]:
     """Return the joins that stand beside a table within its brackets, and take them from it."""
-    found = parts(table, "joins")
+    joins = parts(table, "joins")
     table.set("joins", None)
-    return found
+    return joins
 
 
 def _is_inner(join: Node) -> bool:
@@ -343,14 +343,14 @@ def find_table(path: Sequence[tuple[str, bool]], names: Collection[str], schema:
         if len(words) == len(path) > 1 and all(map(_means, path, words)):
             return name
     table = path[-1]
-    found = [name for name in names if _means(table, name)]
-    exact = [name for name in found if name == table[0]] or found
+    matching = [name for name in names if _means(table, name)]
+    exact = [name for name in matching if name == table[0]] or matching
     if not exact:
         raise UnknownName("table", ".".join(word for word, _ in path), names)
     # a schema that is called as its one table, as in PUMS.PUMS, says no more than the table's name
     allowed = [schema] if schema is not None else [PUBLIC, exact[0]]
-    for one in allowed:
-        words = one.split(".")
+    for form in allowed:
+        words = form.split(".")
         before = path[:-1]
         if len(before) <= len(words) and all(map(_means, before, words[len(words) - len(before) :])):
             return exact[0]
@@ -365,8 +365,8 @@ def find_table(path: Sequence[tuple[str, bool]], names: Collection[str], schema:
 
 def settle_names(nodes: Sequence[Node], tables: Collection[str], views: Collection[str], schema: str | None) -> None:
     """Replace each name with dots before it, of a table or of a column's table, by the declared name that it means."""
-    found = [node for node in nodes if node.key in {"table", "column"} and part(node, "db") is not None]
-    if not found:
+    qualified = [node for node in nodes if node.key in {"table", "column"} and part(node, "db") is not None]
+    if not qualified:
         return
     names = (*tables, *views)
     hidden = {part(part(node, "alias"), "this").name.casefold() for node in nodes if node.key == "cte"}
@@ -375,7 +375,7 @@ def settle_names(nodes: Sequence[Node], tables: Collection[str], views: Collecti
         if node.key == "table" and part(node, "alias") is None:
             name = str(part(node, "this").name)
             known.setdefault(name.casefold(), name)
-    for node in (one for one in found if one.key == "table"):
+    for node in (candidate for candidate in qualified if candidate.key == "table"):
         name = find_table(_path(node), names, schema)
         if name in views and name.casefold() in hidden:
             raise RequestError(f"{name!r} is the name of a view and of a CTE; give the CTE another name")
@@ -386,7 +386,7 @@ def settle_names(nodes: Sequence[Node], tables: Collection[str], views: Collecti
             known[name.casefold()] = own
             if own != name:
                 node.set("alias", _alias(part(node, "this"), own))
-    for node in (one for one in found if one.key == "column"):
+    for node in (candidate for candidate in qualified if candidate.key == "column"):
         path = _path(node)
         name = find_table(path[:-1], names, schema)
         if name.casefold() not in known:
@@ -416,7 +416,7 @@ def _alias(old: Node, name: str) -> Node:
 
 def _path(node: Node) -> list[tuple[str, bool]]:
     parts = [part(node, name) for name in ("catalog", "db", "table", "this") if name != "table" or node.key == "column"]
-    return [(str(one.name), bool(one.args.get("quoted"))) for one in parts if one is not None]
+    return [(str(word.name), bool(word.args.get("quoted"))) for word in parts if word is not None]
 
 
 def _means(written: tuple[str, bool], name: str) -> bool:
@@ -482,10 +482,10 @@ def read_parameters(parameters: object) -> dict[str, Literal]:
 
 
 def _value(name: str, value: object) -> Literal:
-    found = constant(value, f"parameter {name}")  # type: ignore[arg-type]
-    if not isinstance(found, Literal):
+    literal = constant(value, f"parameter {name}")  # type: ignore[arg-type]
+    if not isinstance(literal, Literal):
         raise BadParameter(f"parameter {name}", type(value).__name__, "a value: a number, a text, a date, or None")
-    return found
+    return literal
 
 
 def settle_given(nodes: Sequence[Node], given: GivenValues) -> None:
@@ -520,5 +520,5 @@ def _found(node: Node, values: Mapping[str, Literal], used: set[str]) -> Literal
 
 def fixed_value(node: Node) -> Expression | None:
     """Return the value that a node stands for, if it was given one."""
-    found = node.args.get(FIXED)
-    return found if isinstance(found, Literal) else None
+    value = node.args.get(FIXED)
+    return value if isinstance(value, Literal) else None

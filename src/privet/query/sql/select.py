@@ -76,18 +76,18 @@ def _levels(item: Node, read: Read) -> tuple[Level, ...]:
     if item.key in ("rollup", "cube") and not inner:
         raise Unsupported(f"{item.key.upper()} needs columns: GROUP BY {item.key.upper()} (a, b)")
     if item.key == "rollup":
-        return rolled_up([_level(one, read) for one in inner])
+        return rolled_up([_level(node, read) for node in inner])
     if item.key == "cube":
-        return cubed([_level(one, read) for one in inner])
+        return cubed([_level(node, read) for node in inner])
     if item.key == "groupingsets":
-        return tuple(level for one in inner for level in _levels(one, read))
+        return tuple(level for node in inner for level in _levels(node, read))
     return (_level(item, read),)
 
 
 def _level(item: Node, read: Read) -> Level:
     """Return what one set in brackets groups by; () is the grand total."""
     if item.key == "tuple":
-        return tuple(dict.fromkeys(read(one) for one in parts(item, "expressions")))
+        return tuple(dict.fromkeys(read(node) for node in parts(item, "expressions")))
     while item.key == "paren":
         item = part(item, "this")
     return (read(item),)
@@ -190,17 +190,17 @@ def _with(node: Node, places: FromTables) -> FromTables:
 
 def _union(node: Node, places: FromTables, outermost: bool) -> Standing:
     """Return what UNION, INTERSECT or EXCEPT make of rows; of private ones without ALL, the person is a column."""
-    several: list[Node] = []
+    members: list[Node] = []
     whole, merges = node, []
-    while node.key == whole.key and (node.key == "union" or not several):
+    while node.key == whole.key and (node.key == "union" or not members):
         merges.append(bool(node.args.get("distinct")))
-        several.append(part(node, "expression"))
+        members.append(part(node, "expression"))
         node = part(node, "this")
-    several.append(node)
-    found = [_relation(one, places) for one in reversed(several)]
-    released = [one for one in found if isinstance(one, ReleasedRows)]
+    members.append(node)
+    standings = [_relation(member, places) for member in reversed(members)]
+    released = [standing for standing in standings if isinstance(standing, ReleasedRows)]
     if released and whole.key == "union":
-        return _united(whole, released, len(found), set(merges))
+        return _united(whole, released, len(standings), set(merges))
     word = whole.key.upper()
     if released:
         raise Unsupported(f"{word} of released rows is not supported; ask one SELECT at a time")
@@ -211,7 +211,7 @@ def _union(node: Node, places: FromTables, outermost: bool) -> Standing:
         )
     if outermost and not places.exact:
         raise Unsupported(_ROWS)
-    private = [one for one in found if isinstance(one, PrivateRows)]
+    private = [standing for standing in standings if isinstance(standing, PrivateRows)]
     if whole.key != "union" and merges != [True]:
         raise Unsupported(f"{word} ALL is not supported; write {word}, which returns different rows")
     made = (
@@ -231,14 +231,14 @@ def _listed(node: Node, rows: PrivateRows) -> ReleasedRows:
     )
 
 
-def _together(several: list[PrivateRows], merges: list[bool]) -> PrivateRows:
+def _together(relations: list[PrivateRows], merges: list[bool]) -> PrivateRows:
     """Return the rows of UNION and UNION ALL, from the left; of the former, without repeats."""
     if len(set(merges)) == 1:
-        made = united(several)
+        made = united(relations)
         return deduplicated(made, "UNION") if merges[0] else made
-    made = several[0]
-    for one, merged in zip(several[1:], merges, strict=True):
-        made = united([made, one])
+    made = relations[0]
+    for relation, merged in zip(relations[1:], merges, strict=True):
+        made = united([made, relation])
         made = deduplicated(made, "UNION") if merged else made
     return made
 
@@ -263,15 +263,15 @@ def _select(node: Node, places: FromTables, outermost: bool) -> Standing:
         return _alone(node, places)
     relation, scope, asked_by_joins = read_from(node, places, _relation)
     lookups: Lookups | KeptMembers = (
-        KeptMembers(relation, lambda one: _relation(one, places))
+        KeptMembers(relation, lambda item: _relation(item, places))
         if isinstance(relation, ReleasedRows)
         else Lookups(relation, _reader(places))
     )
     # a value that is released may stand where released rows are computed with; WHERE of private rows is no such place
     values = Values(
-        lambda one: _relation(one, places, outermost=places.exact), lookups if isinstance(lookups, Lookups) else None
+        lambda item: _relation(item, places, outermost=places.exact), lookups if isinstance(lookups, Lookups) else None
     )
-    scope = replace(scope, windows={part(one, "this").name: one for one in parts(node, "windows")})
+    scope = replace(scope, windows={part(window, "this").name: window for window in parts(node, "windows")})
     chosen = replace(scope, nested=_or_first(lookups, places) if isinstance(lookups, Lookups) else values)
     scope = replace(scope, nested=values)
     outputs = _outputs(node, scope)
@@ -302,9 +302,9 @@ def _select(node: Node, places: FromTables, outermost: bool) -> Standing:
     beside = tuple(values.found)
     if beside and places.first is not None:
         asked, beside = with_first(asked, beside, places.first)
-    released = [*(one for _, one in asked.outputs), asked.having, *(term.expression for term in asked.order)]
-    aggregates = asked.having is not None or any(has_aggregate(one) for one in released)
-    across = asked.qualify is not None or any(has_window(one) for one in released)
+    released = [*(output for _, output in asked.outputs), asked.having, *(term.expression for term in asked.order)]
+    aggregates = asked.having is not None or any(has_aggregate(expression) for expression in released)
+    across = asked.qualify is not None or any(has_window(expression) for expression in released)
     if across and not (asked.keys or aggregates):
         if outermost:
             raise Unsupported(
@@ -329,8 +329,8 @@ def _ranked(relation: PrivateRows, asked: Select) -> tuple[PrivateRows, Select]:
     """Return rows with a column for each window function, and the SELECT over them; QUALIFY chooses among such rows."""
     if asked.qualify is None:
         return with_ranks(relation, asked)
-    aliases = {name: one for name, one in asked.outputs if name is not None}
-    if any(has_aggregate(one) for one in (asked.qualify, *aliases.values())):
+    aliases = {name: expression for name, expression in asked.outputs if name is not None}
+    if any(has_aggregate(expression) for expression in (asked.qualify, *aliases.values())):
         raise Unsupported("QUALIFY over private rows is by window functions; conditions on aggregates go into HAVING")
     made, wider = with_ranks(relation, replace(asked, outputs=(*asked.outputs, (None, asked.qualify)), qualify=None))
     *outputs, (_, kept) = wider.outputs
@@ -364,13 +364,13 @@ def _or_first(lookups: Lookups, places: FromTables) -> Callable[[Node, Scope], E
 def _merges(relation: PrivateRows, asked: Select) -> bool:
     """Whether DISTINCT of a sub-query merges rows of several people: then it asks for groups, and releases them."""
     units = unit_columns(relation.schema.unit)
-    shown = [one for _, one in asked.outputs]
+    shown = [expression for _, expression in asked.outputs]
     return not is_public(relation.schema) and not (units and all(ColumnRef(name) in shown for name in units))
 
 
 def _alone(node: Node, places: FromTables) -> Standing:
     """Return what a SELECT without FROM makes of released values: SELECT (SELECT ...) / (SELECT ...)."""
-    values = Values(lambda one: _relation(one, places))
+    values = Values(lambda item: _relation(item, places))
     outputs = _outputs(node, Scope({}, nested=values))
     if not values.found:
         raise Unsupported("a query reads a table: SELECT ... FROM " + (next(iter(sorted(places.tables)), "...")))
@@ -387,7 +387,7 @@ def _outputs(node: Node, scope: Scope) -> tuple[tuple[str | None, Expression], .
             outputs += _starred(scope) if qualifier is None else scope.table(qualifier).items()
         elif item.key == "alias":
             # a name that an earlier column was given may be used, where no column of a table has it
-            before = replace(scope, aliases={name: one for name, one in outputs if name is not None})
+            before = replace(scope, aliases={name: output for name, output in outputs if name is not None})
             outputs.append((part(item, "alias").name, translate(part(item, "this"), before)))
         else:
             expression = translate(item, scope)
@@ -407,12 +407,12 @@ def _own_name(item: Node, scope: Scope) -> str | None:
 
 def _starred(scope: Scope) -> list[tuple[str | None, Expression]]:
     """Return all columns of all tables, in order; one that several have, if it is the same in all, once."""
-    found: dict[tuple[str, Expression], str] = {}
+    shown: dict[tuple[str, Expression], str] = {}
     for _, columns in scope.tables:
-        for name, one in columns.items():
-            merged = scope.columns.get(name, one)
-            found.setdefault((name.casefold(), one if len(scope.tables) == 1 else merged), name)
-    return [(name, one) for (_, one), name in found.items()]
+        for name, expression in columns.items():
+            merged = scope.columns.get(name, expression)
+            shown.setdefault((name.casefold(), expression if len(scope.tables) == 1 else merged), name)
+    return [(name, expression) for (_, expression), name in shown.items()]
 
 
 def _select_levels(
@@ -425,14 +425,14 @@ def _select_levels(
     if group is None:
         return ()
     if group.args.get("all"):
-        levels: tuple[Level, ...] = (tuple(dict.fromkeys(one for _, one in outputs if not has_aggregate(one))),)
+        levels: tuple[Level, ...] = (tuple(dict.fromkeys(value for _, value in outputs if not has_aggregate(value))),)
     else:
         inner = replace(scope, aliases=aliases)
         levels = read_groups(group, lambda item: _ordinal(item, outputs, "GROUP BY") or translate(item, inner))
     if len(levels) > 1:
         return levels
     # what is the same in every row makes no groups
-    return tuple(tuple(one for one in level if has_aggregate(one) or mentions(one)) for level in levels)
+    return tuple(tuple(key for key in level if has_aggregate(key) or mentions(key)) for level in levels)
 
 
 def _ordinal(item: Node, outputs: tuple[tuple[str | None, Expression], ...], clause: str) -> Expression | None:
@@ -455,7 +455,7 @@ def _order(node: Node, scope: Scope, outputs: tuple[tuple[str | None, Expression
         what = part(item, "this")
         flags = bool(item.args.get("desc")), bool(item.args.get("nulls_first"))
         if what.key == "var" and str(what.name).upper() == "ALL":
-            terms += [Order(one, *flags) for _, one in outputs]
+            terms += [Order(output, *flags) for _, output in outputs]
             continue
         inner = scope if what.key == "column" else replace(scope, aliases_first=False)
         expression = _ordinal(what, outputs, "ORDER BY") or translate(what, inner)
@@ -465,15 +465,15 @@ def _order(node: Node, scope: Scope, outputs: tuple[tuple[str | None, Expression
 
 def _where(node: Node, scope: Scope, used: frozenset[int], lookups: Lookups | KeptMembers) -> Expression | None:
     """Return the condition on rows, without what joins have asked."""
-    found = part(node, "where")
+    written = part(node, "where")
     conditions: list[Expression | None] = []
-    for one in conjuncts_of(None if found is None else part(found, "this")):
-        if id(one) in used:
+    for conjunct in conjuncts_of(None if written is None else part(written, "this")):
+        if id(conjunct) in used:
             continue
-        if one.key == "in" and part(one, "query") is not None:
-            conditions.append(lookups.members(one, scope))
+        if conjunct.key == "in" and part(conjunct, "query") is not None:
+            conditions.append(lookups.members(conjunct, scope))
         else:
-            conditions.append(translate(one, scope))
+            conditions.append(translate(conjunct, scope))
     return conjunction(*conditions)
 
 
@@ -487,12 +487,12 @@ def _reader(places: FromTables) -> ReadNested:
                 raise Unsupported(RELEASED_INSIDE)
             lookups = Lookups(relation, read)
             scope = replace(scope, outer=outer, nested=lookups)
-            asked = [_linked(one, relation, outer) for one in conjuncts(_where(node, scope, used, lookups))]
+            asked = [_linked(conjunct, relation, outer) for conjunct in conjuncts(_where(node, scope, used, lookups))]
             outputs = _outputs(node, scope)
-            links = tuple(one for one in asked if has_outer(one))
+            links = tuple(conjunct for conjunct in asked if has_outer(conjunct))
             if links or part(node, "distinct") is None:
-                own = conjunction(lookups.rows.where, *(one for one in asked if not has_outer(one)))
-                return Nested(replace(lookups.rows, where=own), links, tuple(one for _, one in outputs))
+                own = conjunction(lookups.rows.where, *(conjunct for conjunct in asked if not has_outer(conjunct)))
+                return Nested(replace(lookups.rows, where=own), links, tuple(expression for _, expression in outputs))
         made = _relation(node, places)
         if not isinstance(made, PrivateRows):
             raise Unsupported(RELEASED_INSIDE)
@@ -512,7 +512,7 @@ def _linked(condition: Expression, rows: PrivateRows, around: Scope) -> Expressi
         return condition
     for name in item_of(rows, "", None).hidden:
         added = next((own for own in rows.columns if own.casefold() == name), "")
-        theirs = next((one for own, one in around.columns.items() if own.casefold() == name), None)
+        theirs = next((expression for own, expression in around.columns.items() if own.casefold() == name), None)
         if theirs is not None and {ColumnRef(link.via), ColumnRef(added)}.issuperset(condition.arguments):
             return call("equal", ColumnRef(added), outer(theirs))
     return condition
@@ -523,23 +523,23 @@ _WHOLE = ("group", "having", "limit", "offset", "with")
 
 
 def _condition(node: Node, clause: str, scope: Scope) -> Expression | None:
-    found = part(node, clause)
-    return None if found is None else translate(part(found, "this"), scope)
+    written = part(node, clause)
+    return None if written is None else translate(part(written, "this"), scope)
 
 
 def _distinct(node: Node) -> bool:
-    found = part(node, "distinct")
-    if found is not None and parts(found, "expressions"):
-        raise refusal(found, NAMES)
-    return found is not None
+    written = part(node, "distinct")
+    if written is not None and parts(written, "expressions"):
+        raise refusal(written, NAMES)
+    return written is not None
 
 
 def _count(node: Node, clause: str) -> int | None:
-    found = part(node, clause)
-    if found is None:
+    written = part(node, clause)
+    if written is None:
         return None
-    said = part(found, "count" if found.key == "fetch" else "expression")
-    if said is None and found.key == "fetch":  # FETCH FIRST ROW ONLY
+    said = part(written, "count" if written.key == "fetch" else "expression")
+    if said is None and written.key == "fetch":  # FETCH FIRST ROW ONLY
         return 1
     while said.key == "paren":
         said = part(said, "this")

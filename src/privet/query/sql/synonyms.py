@@ -93,10 +93,10 @@ def _moment(expression: Expression) -> Expression:
 
 
 def _need_part(node: Node) -> str:
-    found = part_name(node, UNITS)
-    if found is None:
+    unit = part_name(node, UNITS)
+    if unit is None:
         raise Unsupported(f"a part of a date is one of {', '.join(UNITS)}, written as a word or in quotes")
-    return found
+    return unit
 
 
 def _dateadd(arguments: Sequence[Node], read: Read) -> Expression:
@@ -164,12 +164,12 @@ def _datediff(arguments: Sequence[Node], read: Read) -> Expression:
         return call("date_diff", Literal("day"), _moment(read(start)), _moment(read(end)))
     unit = part_name(arguments[0], UNITS)
     if unit is not None and part_name(arguments[2], UNITS) is None:
-        return call("date_diff", Literal(unit), *(_moment(read(one)) for one in arguments[1:]))
+        return call("date_diff", Literal(unit), *(_moment(read(value)) for value in arguments[1:]))
     unit = part_name(arguments[2], UNITS)  # GoogleSQL: DATE_DIFF(end, start, DAY)
     if unit is not None and part_name(arguments[0], UNITS) is None:
         return call("date_diff", Literal(unit), _moment(read(arguments[1])), _moment(read(arguments[0])))
     if _need_part(arguments[0]):  # a column is called as a part is: the first place is the part's
-        return call("date_diff", Literal(_need_part(arguments[0])), *(_moment(read(one)) for one in arguments[1:]))
+        return call("date_diff", Literal(_need_part(arguments[0])), *(_moment(read(value)) for value in arguments[1:]))
     raise Unsupported("write DATE_DIFF('day', start, end)")
 
 
@@ -234,10 +234,10 @@ def _read_as(function: str) -> Form:
     """Return TO_DATE(x, 'YYYY-MM-DD') and the like: the format, on either side, must be that of ISO."""
 
     def form(arguments: Sequence[Node], read: Read) -> Expression:
-        values = [read(one) for one in arguments]
+        values = [read(argument) for argument in arguments]
         if len(values) == 2:
-            formats = [one for one in values if _is_format(one.constant)]
-            values = [one for one in values if one not in formats[:1]]
+            formats = [value for value in values if _is_format(value.constant)]
+            values = [value for value in values if value not in formats[:1]]
             said = str(formats[0].constant) if formats else ""
             if re.sub(r"[-: T]", "", said).lower() not in _WRITTEN or "-" not in said.replace("%F", "-"):
                 raise Unsupported(
@@ -263,7 +263,7 @@ _ORACLE = (
 
 def _strftime(arguments: Sequence[Node], read: Read) -> Expression:
     """Return STRFTIME(x, '%Y'), STRFTIME('%Y', x) of SQLite, FORMAT_DATE('%Y', x) of GoogleSQL."""
-    values = [read(one) for one in arguments]
+    values = [read(argument) for argument in arguments]
     first = isinstance(values[0].constant, str) and "%" in str(values[0].constant)
     form, moment = values if first else reversed(values)
     said = form.constant
@@ -278,7 +278,7 @@ def _date_format(arguments: Sequence[Node], read: Read) -> Expression:
     moment, form = map(read, arguments)
     said = form.constant
     if isinstance(said, str):
-        form = Literal(re.sub("%.", lambda one: _MYSQL.get(one[0], one[0]), said))
+        form = Literal(re.sub("%.", lambda match: _MYSQL.get(match[0], match[0]), said))
     return call("format_date", _moment(moment), form)
 
 
@@ -395,7 +395,7 @@ def _trunc(arguments: Sequence[Node], read: Read) -> Expression:
 
 
 def _swapped(function: str) -> Form:
-    return lambda arguments, read: call(function, *(read(one) for one in reversed(arguments)))
+    return lambda arguments, read: call(function, *(read(argument) for argument in reversed(arguments)))
 
 
 def _mid(arguments: Sequence[Node], read: Read) -> Expression:
@@ -445,7 +445,7 @@ def _concat_ws(arguments: Sequence[Node], read: Read) -> Expression:
     if not isinstance(between.constant, str):
         raise Unsupported("CONCAT_WS takes a constant separator, such as CONCAT_WS(', ', a, b)")
     # each after the separator, or nothing where it is NULL; the first separator is cut off
-    pieces = [call("coalesce", call("concat", between, one), Literal("")) for one in rest]
+    pieces = [call("coalesce", call("concat", between, value), Literal("")) for value in rest]
     whole = pieces[0] if len(pieces) == 1 else call("concat", *pieces)
     return call("substring", whole, Literal(len(between.constant) + 1), Literal(_LONGEST))
 
@@ -527,13 +527,13 @@ SYNONYMS: Mapping[str, Entry] = {
 
 def in_pairs(node: Node, read: Read) -> Expression:
     """Return (a, b) IN ((1, 2), (3, 4)): whether all of one pair are equal; what is NULL equals nothing."""
-    wanted = [read(one) for one in parts(part(node, "this"), "expressions")]
-    found: list[Expression] = []
+    wanted = [read(column) for column in parts(part(node, "this"), "expressions")]
+    tests: list[Expression] = []
     for pair in parts(node, "expressions"):
         given = parts(pair, "expressions") if pair.key == "tuple" else []
         if len(given) != len(wanted):
             raise Unsupported(f"write {len(wanted)} values in brackets for each pair: (a, b) IN ((1, 2), (3, 4))")
-        found.append(call("and", *(call("equal", x, read(y)) for x, y in zip(wanted, given, strict=True))))
-    if not found:
+        tests.append(call("and", *(call("equal", x, read(y)) for x, y in zip(wanted, given, strict=True))))
+    if not tests:
         raise Unsupported("write the pairs in brackets: (a, b) IN ((1, 2), (3, 4))")
-    return call("coalesce", call("or", *found), Literal(False))
+    return call("coalesce", call("or", *tests), Literal(False))

@@ -84,21 +84,21 @@ class Scope:
             return cls(tables[0][1], tables, owner)
         columns: dict[str, Expression] = dict(merged or {})
         known = {name.casefold() for name in columns}
-        several: dict[str, set[Expression]] = {}
-        every = [(table, name, one) for table, own in tables for name, one in own.items()]
+        meanings: dict[str, set[Expression]] = {}
+        every = [(table, name, expression) for table, own in tables for name, expression in own.items()]
         added = {(table, name) for table, names in (hidden or {}).items() for name in names}
         own_names = {name.casefold() for table, name, _ in every if (table, name.casefold()) not in added}
         seen = [
-            (name, one)
-            for table, name, one in every
+            (name, expression)
+            for table, name, expression in every
             if (table, name.casefold()) not in added or name.casefold() not in own_names
         ]
-        for name, one in seen:
-            several.setdefault(name.casefold(), set()).add(one)
-        for name, one in seen:
-            if name.casefold() not in known and len(several[name.casefold()]) == 1:
+        for name, expression in seen:
+            meanings.setdefault(name.casefold(), set()).add(expression)
+        for name, expression in seen:
+            if name.casefold() not in known and len(meanings[name.casefold()]) == 1:
                 known.add(name.casefold())
-                columns[name] = one
+                columns[name] = expression
         return cls(columns, tables, owner)
 
     def column(self, node: Node) -> Expression:
@@ -119,30 +119,30 @@ class Scope:
             raise Unsupported("* stands alone in a SELECT list; name the columns")
         if qualifier is not None:
             own = self.table(qualifier)
-            found = find(own, name)
-            if found is None:
+            key = find(own, name)
+            if key is None:
                 raise UnknownName("column", name.name, own)
-            return own[found]
+            return own[key]
         first, second = (self.aliases, self.columns) if self.aliases_first else (self.columns, self.aliases)
         for names in (first, second):
-            found = find(names, name)
-            if found is not None:
-                return names[found]
+            key = find(names, name)
+            if key is not None:
+                return names[key]
         return self.named(name)
 
     def table(self, qualifier: Node) -> Mapping[str, Expression]:
         """Return the columns of the table that a name before a dot means."""
         names = tuple(name for name, _ in self.tables)
-        found = find(names, qualifier)
-        if found is None:
+        key = find(names, qualifier)
+        if key is None:
             raise UnknownName("table", qualifier.name, names)
-        return self.tables[names.index(found)][1]
+        return self.tables[names.index(key)][1]
 
     def named(self, name: Node) -> Expression:
         """Return what a column name without a table stands for."""
-        found = find(self.columns, name)
-        if found is not None:
-            return self.columns[found]
+        key = find(self.columns, name)
+        if key is not None:
+            return self.columns[key]
         holders = [table for table, own in self.tables if table and find(own, name) is not None]
         if len(holders) > 1:
             shown = " or ".join(f"{table}.{name.name}" for table in holders)
@@ -370,13 +370,13 @@ def _within_group(node: Node, scope: Scope) -> Expression:
 
 
 def _filter(node: Node, scope: Scope) -> Expression:
-    found = translate(part(node, "this"), scope)
-    if not is_aggregate(found):
+    inner = translate(part(node, "this"), scope)
+    if not is_aggregate(inner):
         raise Unsupported("FILTER (WHERE ...) follows an aggregate, such as COUNT(*) FILTER (WHERE x > 0)")
     kept = translate(part(part(node, "expression"), "this"), scope)
-    argument, where, *rest = found.arguments
+    argument, where, *rest = inner.arguments
     both = kept if where == Literal(True) else conjunction(where, kept)
-    return call(found.function, argument, both or kept, *rest)
+    return call(inner.function, argument, both or kept, *rest)
 
 
 def _extreme(node: Node, scope: Scope) -> Expression:
@@ -423,7 +423,7 @@ def _window(node: Node, scope: Scope) -> Expression:
     if of.key in _OVER:
         names = ("this", "offset", "default") if of.key in {"lag", "lead", "nthvalue"} else ("this",)
         written = [part(of, name) for name in names]
-        given = _several([one for one in written if one is not None], scope)
+        given = _several([term for term in written if term is not None], scope)
         function = _OVER[of.key]
     else:
         marked = translate(of, scope)
