@@ -162,7 +162,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "noise.heavy:_fill",
         "unit/noise/test_noise_heavy.py",
-        ("np.where(source.words(found.size) & np.uint64(1), found, -found)", "found"),
+        ("np.where(source.words(accepted.size) & np.uint64(1), accepted, -accepted)", "accepted"),
     ),
     *of(
         "mechanisms.smooth:PowerTail.split",
@@ -289,7 +289,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "mechanisms.sample_aggregate:SampleAggregate.simulate",
         "statistical/test_simulated_draws.py",
-        ("self.aggregate.simulate(list(told), len(places))", "float(told[0])"),
+        ("self.aggregate.simulate(list(values), len(places))", "float(values[0])"),
     ),
     *of(
         "mechanisms.sample_aggregate:SampleAggregate._answers",

@@ -389,14 +389,14 @@ MUTANTS: list[Mutant] = [
         "core.wire:Form.write",
         "unit/core/test_wire.py golden/test_wire.py golden/test_query_to_plan.py",
         (
-            "[self.name, *[one if type(one) in _AS_THEY_ARE else _plain(one) for one in kept]]",
-            "[*[one if type(one) in _AS_THEY_ARE else _plain(one) for one in kept]]",
+            "[self.name, *[item if type(item) in _AS_THEY_ARE else _plain(item) for item in kept]]",
+            "[*[item if type(item) in _AS_THEY_ARE else _plain(item) for item in kept]]",
         ),
     ),
     *of(
         "core.wire:wired.bind",
         "unit/core/test_wire.py",
-        ("sorted(attributes) != sorted((one.name for one in fields(kind)))", "False"),
+        ("sorted(attributes) != sorted((field.name for field in fields(kind)))", "False"),
     ),
     *of(
         "core.wire:_plain",

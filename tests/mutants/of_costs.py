@@ -141,7 +141,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "accounting.pld.bounds:_delta",
         "unit/accounting/test_pld.py unit/accounting/test_pld_failure.py unit/accounting/test_pld_terms.py",
-        ("min(1.0, (failure + kept * found.upper) * (1 + 2.0**-50)) if failure else found.upper", "found.upper"),
+        ("min(1.0, (failure + kept * bounds.upper) * (1 + 2.0**-50)) if failure else bounds.upper", "bounds.upper"),
     ),
     *of(
         "accounting.pld.bounds:_lattices",

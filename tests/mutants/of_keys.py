@@ -8,8 +8,8 @@ MUTANTS: list[Mutant] = [
     *of(
         "mechanisms.key_selection:OptimalKeys._ladder",
         "unit/mechanisms/test_key_selection.py laws/test_key_rules.py",
-        ("min(grown, shrunk, one)", "min(grown, one)"),
-        ("min(grown, shrunk, one)", "min(max(grown, shrunk), one)"),
+        ("min(grown, shrunk, unit)", "min(grown, unit)"),
+        ("min(grown, shrunk, unit)", "min(max(grown, shrunk), unit)"),
         (
             "math.floor(exp_down(self.key_epsilon) * (1 << _RATIO_BITS))",
             "math.ceil(exp_down(self.key_epsilon) * (1 << _RATIO_BITS))",
@@ -18,9 +18,9 @@ MUTANTS: list[Mutant] = [
     *of(
         "mechanisms.key_selection:OptimalKeys.__init__",
         "unit/mechanisms/test_key_selection.py laws/test_key_rules.py",
-        ("sides * several * together", "sides * together"),
-        ("failure / (sides * several)", "failure"),
-        ("failure / (sides * several) / _growth(one, together)", "failure / (sides * several)"),
+        ("sides * limit * together", "sides * together"),
+        ("failure / (sides * limit)", "failure"),
+        ("failure / (sides * limit) / _growth(key_loss, together)", "failure / (sides * limit)"),
     ),
     *of(
         "mechanisms.key_selection:_sides",
@@ -51,7 +51,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "mechanisms.key_selection:threshold_for",
         "laws/test_key_thresholds.py unit/mechanisms/test_key_selection.py",
-        ("return group * one + _quantile(noise, _tail(delta, group * most))", "group = 1"),
+        ("return group * unit + _quantile(noise, _tail(delta, group * most))", "group = 1"),
         ("_tail(delta, last)", "_tail(delta, 1)"),
     ),
     *of(

@@ -42,7 +42,7 @@ MUTANTS: list[Mutant] = [
         ("settled[places] |= pending & ~digits", "settled[places] |= pending & digits"),
         ("rest -= 1", "pass"),
     ),
-    *of("noise.coins:CoinBytes.__init__", PACKED, ("one - count", "one")),
+    *of("noise.coins:CoinBytes.__init__", PACKED, ("share - count", "share")),
     *of("noise.coins:CoinBytes.fill", PACKED, ("entries >= self._left", "entries > self._left")),
     *of("noise.coins:_drawn_on", PACKED, ("bisect_right(ends, Fraction(number + 1, scale) * ends[-1])", "low")),
     *of("noise.draws:bernoulli_rows", PACKED, ("0xFF << (8 * width - bits) & 0xFF", "0xFF")),

@@ -180,7 +180,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "mechanisms.selection:flips",
         "unit/mechanisms/test_selection.py",
-        ("found * p", "p"),
+        ("chances * p", "p"),
     ),
     *of(
         "mechanisms.top_k:TopK.event",

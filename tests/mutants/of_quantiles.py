@@ -48,7 +48,7 @@ MUTANTS: list[Mutant] = [
         ("below[low] = above[high] = self._far * self.unit", ""),
         ("np.clip(values >> self.digits, 0, self.last)", "np.clip(values, 0, self.last)"),
         ("infinite &= low & high", "infinite &= low | high"),
-        ("np.minimum(found, np.minimum(below, above), out=found)", "found = np.minimum(below, above)"),
+        ("np.minimum(margins, np.minimum(below, above), out=margins)", "margins = np.minimum(below, above)"),
     ),
     *of(
         "mechanisms.rank_ladder:QuantileLadder._sides",
@@ -181,7 +181,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "mechanisms.rank_several:RankSpread.cuts",
         "conformance/test_every_draw_ends.py",
-        ("found.update(middle + side * (1 << bits) for bits in range(BITS + 1) for side in (-1, 1))", ""),
+        ("cuts.update(middle + side * (1 << bits) for bits in range(BITS + 1) for side in (-1, 1))", ""),
     ),
     *of(
         "planner.stability:span_of",

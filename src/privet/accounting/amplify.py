@@ -211,7 +211,7 @@ class Shuffled(Atom):
         known, people = read_event(event), whole(n, "n", least=1, most=_MOST_PEOPLE)
         if known.pure() == math.inf or known.slack():
             raise BadParameter("event", event, "a local report with a finite pure epsilon")
-        masses = tuple(probability(one, "blanket") for one in listed(blanket, "blanket", "probabilities"))
+        masses = tuple(probability(mass, "blanket") for mass in listed(blanket, "blanket", "probabilities"))
         if masses and (not isinstance(known, FinitePairEvent) or len(masses) != len(known.p)):
             raise BadParameter("blanket", blanket, "a probability for each outcome of a FinitePairEvent, or nothing")
         if isinstance(known, FinitePairEvent) and any(
@@ -257,10 +257,10 @@ class Shuffled(Atom):
         if at >= loss:
             return 0.0
         local = float(self.event.pair().forward(np.array([at]))[0])
-        found = min(local, _clones(at, loss, self.n))
+        delta = min(local, _clones(at, loss, self.n))
         if self.blanket:
-            found = min(found, self._exact.delta(at) if self._exact is not None else self._of_blanket(at))
-        return min(1.0, found)
+            delta = min(delta, self._exact.delta(at) if self._exact is not None else self._of_blanket(at))
+        return min(1.0, delta)
 
     def _of_blanket(self, epsilon: float) -> float:
         event = self.event
@@ -318,7 +318,7 @@ def _tabulate(event: Shuffled) -> TabulatedPair:
     near = np.linspace(0.0, high, _FEWER_POINTS if slow else _POINTS)
     far = np.linspace(high, loss, _FAR)[1:] if high < loss else np.array([])
     epsilons = np.concatenate((near, far))
-    deltas = [event.profile(float(one)) for one in epsilons[:-1]]
+    deltas = [event.profile(float(epsilon)) for epsilon in epsilons[:-1]]
     return _hull(np.exp(epsilons), np.array([*deltas, 0.0]))
 
 
@@ -403,9 +403,9 @@ class _Binary:
     def delta(self, epsilon: float) -> float:
         grown = math.exp(epsilon)
         worst = 0.0
-        for one, other in ((self.high, self.low), (self.low, self.high)):
-            with_one = (one - grown * other) * self._shifted
-            gains = with_one + ((1 - one) - grown * (1 - other)) * self._laws
+        for first, other in ((self.high, self.low), (self.low, self.high)):
+            with_one = (first - grown * other) * self._shifted
+            gains = with_one + ((1 - first) - grown * (1 - other)) * self._laws
             worst = max(worst, float(np.maximum(gains, 0.0).sum(axis=1).max()))
         return worst * _MARGIN + 1e-20
 
@@ -462,11 +462,11 @@ def _blanket_delta(epsilon: float, n: int, outcomes: tuple[tuple[Fraction, Fract
     sums = np.fft.irfft(np.fft.rfft(law) ** n, size)
     excess = step * np.arange(1, size // 2)
     scale = np.exp(np.minimum(n * cumulant - theta * excess, 600.0))
-    found = float((np.maximum(sums[1 : size // 2], 0.0) * excess) @ scale)
+    total = float((np.maximum(sums[1 : size // 2], 0.0) * excess) @ scale)
     rounding = 64 * n * 2.0**-52 * float(sums.max()) * float(excess @ scale)
     most = n * float(np.abs(values).max()) if theta == 0 else min(n * float(np.abs(values).max()), 1 / (math.e * theta))
     outside = _tails(step * points, masses, n, step * (size // 2 - 1)) * math.exp(min(n * cumulant, 600.0)) * most
-    return extra + (found * _MARGIN + rounding + outside) / n
+    return extra + (total * _MARGIN + rounding + outside) / n
 
 
 def _tails(values: Floats, masses: Floats, n: int, bound: float) -> float:

@@ -32,7 +32,7 @@ from . import convert, gdp
 from .pairs import FailedPair, ProfilePair
 from .pld import bounds as pld
 
-_FEW = 64
+_MAX_PARTS = 64
 """Up to this many different parts the Renyi curve is asked always; with more, only where nothing tighter is known."""
 
 
@@ -148,7 +148,7 @@ def _epsilons(event: Event, allowed: Fraction) -> Iterator[float]:
     yield float_up(event.pure())
     if rest == 0:
         return
-    rho, few = event.rho(), len(event.atoms()) <= _FEW
+    rho, few = event.rho(), len(event.atoms()) <= _MAX_PARTS
     if isinstance(rho, Fraction):
         yield convert.rho_epsilon(rho, rest)
     yield gdp.event_epsilon(event, allowed)
@@ -168,7 +168,7 @@ def _deltas(event: Event, bound: Fraction) -> Iterator[float]:
     if isinstance(rho, Fraction):
         yield _plus(slack, convert.rho_delta(rho, bound))
     yield gdp.event_delta(event, bound)
-    by_loss, few = loss_delta(event, bound), len(event.atoms()) <= _FEW
+    by_loss, few = loss_delta(event, bound), len(event.atoms()) <= _MAX_PARTS
     yield by_loss
     if few or by_loss == 1:
         yield _plus(slack, convert.rdp_delta(event.rdp, bound))
@@ -183,7 +183,7 @@ def _plus(slack: Fraction, more: float) -> float:
 # The answer was itself checked against the budget. It must not know what the number means.
 
 
-_LEAST, _MOST = 2.0**-300, 2.0**300
+_LOWEST, _HIGHEST = 2.0**-300, 2.0**300
 
 Turn = Literal["noise", "cost"]
 """Whether a larger number means more noise or more cost."""
@@ -282,7 +282,7 @@ def calibrate(
 def read_start(start: Number) -> float:
     """Return the number that a search starts from."""
     exact = positive(start, "start")
-    if not _LEAST <= exact <= _MOST:
+    if not _LOWEST <= exact <= _HIGHEST:
         raise BadParameter("start", start, "a number from 2**-300 to 2**300")
     return float(exact)
 
@@ -295,7 +295,7 @@ def read_budget(budget: Budget) -> Budget:
 def _step(holds: Callable[[float], bool], start: float, factor: float) -> tuple[float, float]:
     # The first number, going by the factor, for which `holds` fails, and the one before it.
     number = start
-    while _LEAST <= number * factor <= _MOST:
+    while _LOWEST <= number * factor <= _HIGHEST:
         if not holds(number * factor):
             return number * factor, number
         number *= factor

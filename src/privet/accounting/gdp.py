@@ -148,10 +148,10 @@ def _around(epsilon: float, log_delta: float, enough: float) -> tuple[float, flo
     for _ in range(_STEPS):
         if not 0 < mu < enough:
             break
-        found = _log_delta(epsilon, mu)
+        value = _log_delta(epsilon, mu)
         x = epsilon / mu - mu / 2
-        slope = mu * math.exp(max(-700.0, -x * x / 2 - _LOG_ROOT_TWO_PI - found))
-        step = (log_delta - found) / max(slope, 1.0)
+        slope = mu * math.exp(max(-700.0, -x * x / 2 - _LOG_ROOT_TWO_PI - value))
+        step = (log_delta - value) / max(slope, 1.0)
         mu *= math.exp(min(step, 1.0))
         if abs(step) < _CLOSE / 4:
             below, above = mu * (1 - _CLOSE), mu * (1 + _CLOSE)

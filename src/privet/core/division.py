@@ -50,7 +50,7 @@ class Touched:
         if not 1 <= self.reach <= MOST_BLOCKS:
             raise BadParameter("reach", self.reach, "at least 1")
         ends = [end for pair in self.ranges for end in pair]
-        rising = all(one < other for one, other in pairwise(ends))
+        rising = all(end < other for end, other in pairwise(ends))
         if not ends or ends[0] < 0 or ends[-1] > MOST_BLOCKS or not rising:
             raise BadParameter("ranges", self.ranges, "ranges of blocks that rise and do not touch")
 
@@ -242,25 +242,25 @@ def check_blocks(blocks: Blocks, unit: Unit, columns: Mapping[str, ColumnFacts])
 
 
 def _read_length(length: object) -> tuple[Span, int]:
-    found = _LENGTH.fullmatch(length) if isinstance(length, str) and len(length) < 40 else None
-    if found is None:
+    match = _LENGTH.fullmatch(length) if isinstance(length, str) and len(length) < 40 else None
+    if match is None:
         raise BadParameter("length", length, _ADVICE)
-    span, size = _LENGTHS[found[2]]
-    return span, whole(int(found[1]), "length", least=1, most=10**4) * size
+    span, size = _LENGTHS[match[2]]
+    return span, whole(int(match[1]), "length", least=1, most=10**4) * size
 
 
 def _read_edges(edges: object) -> tuple[Edge, ...]:
     allowed = "at least two numbers or dates that rise"
     read = listed(edges, "edges", allowed)
     made: list[Edge] = []
-    for one in read:
-        if isinstance(one, str) or (isinstance(one, Day) and not isinstance(one, datetime.datetime)):
-            made.append(read_day(one, "edges"))
+    for edge in read:
+        if isinstance(edge, str) or (isinstance(edge, Day) and not isinstance(edge, datetime.datetime)):
+            made.append(read_day(edge, "edges"))
         else:
-            made.append(Fraction(float_near(rational(one, "edges"))))
-    if len(made) < 2 or len({type(one) for one in made}) > 1 or len(made) > MOST_BLOCKS:
+            made.append(Fraction(float_near(rational(edge, "edges"))))
+    if len(made) < 2 or len({type(edge) for edge in made}) > 1 or len(made) > MOST_BLOCKS:
         raise BadParameter("edges", edges, allowed)
-    if any(one >= other for one, other in pairwise(made)):  # type: ignore[operator]
+    if any(edge >= other for edge, other in pairwise(made)):  # type: ignore[operator]
         raise BadParameter("edges", edges, allowed)
     return tuple(made)
 

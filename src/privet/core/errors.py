@@ -37,7 +37,7 @@ class PrivetError(Exception):
     http_status: ClassVar[int] = 500
 
     def __init__(self, *told: object) -> None:
-        super().__init__(*(without_passwords(one) if isinstance(one, str) else one for one in told))
+        super().__init__(*(without_passwords(value) if isinstance(value, str) else value for value in told))
 
     def to_dict(self) -> dict[str, object]:
         """Return the error as plain data: its code, its message and its typed fields."""
@@ -50,7 +50,7 @@ class PrivetError(Exception):
         IPython calls this where an error ends a cell, and again for %tb.
         """
         frames = traceback.extract_tb(self.__traceback__)
-        shown = [one for one in frames if not _FOREIGN.search(one.filename)] if not self._rendered else frames
+        shown = [frame for frame in frames if not _FOREIGN.search(frame.filename)] if not self._rendered else frames
         self._rendered = True
         return "".join([*traceback.format_list(shown), *traceback.format_exception_only(self)]).splitlines()
 

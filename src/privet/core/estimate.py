@@ -40,5 +40,5 @@ class Estimate:
         plain_text(self.covers, "covers")
 
     def __str__(self) -> str:
-        value, low, high = (in_full(one, 4) for one in (self.value, self.low, self.high))
+        value, low, high = (in_full(number, 4) for number in (self.value, self.low, self.high))
         return f"{value} [{low}, {high}] ({self.confidence:.0%}: {self.covers})"

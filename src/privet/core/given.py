@@ -55,7 +55,7 @@ def check_fields(value: object) -> None:
 @cache
 def _tests(kind: Any) -> tuple[tuple[str, _Test, str], ...]:
     hints = typing.get_type_hints(kind)
-    return tuple((one.name, _test(hints[one.name]), f"of type {_told(hints[one.name])}") for one in fields(kind))
+    return tuple((item.name, _test(hints[item.name]), f"of type {_told(hints[item.name])}") for item in fields(kind))
 
 
 def _test(hint: Any) -> _Test:
@@ -70,19 +70,19 @@ def _test(hint: Any) -> _Test:
         words = frozenset((type(word), word) for word in arguments)
         return lambda value: isinstance(value, (int, str)) and (type(value), value) in words
     if origin in (typing.Union, types.UnionType):
-        tests = tuple(_test(one) for one in arguments)
+        tests = tuple(_test(part) for part in arguments)
         return lambda value: any(test(value) for test in tests)
     if origin is tuple and arguments[-1] is ...:
         return _several(arguments[0])
     if origin is tuple:
-        tests = tuple(_test(one) for one in arguments)
+        tests = tuple(_test(part) for part in arguments)
         return lambda value: (
             type(value) is tuple
             and len(value) == len(tests)
             and all(test(item) for test, item in zip(tests, value, strict=True))
         )
     if origin is Mapping:
-        of_key, of_item = (_test(one) for one in arguments)
+        of_key, of_item = (_test(part) for part in arguments)
         return lambda value: (
             isinstance(value, Mapping) and all(of_key(key) and of_item(item) for key, item in value.items())
         )
@@ -107,8 +107,8 @@ def _several(hint: Any) -> _Test:
 def _leaves(hint: Any) -> frozenset[type] | None:
     """Return the types that a hint names, if all of them are plain classes; a date may be a point in time."""
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        several = [_leaves(one) for one in typing.get_args(hint)]
-        return None if None in several else frozenset().union(*(one for one in several if one is not None))
+        leaves = [_leaves(part) for part in typing.get_args(hint)]
+        return None if None in leaves else frozenset().union(*(part for part in leaves if part is not None))
     if not isinstance(hint, type) or typing.get_origin(hint) is not None:
         return None
     return frozenset((datetime.date, datetime.datetime)) if hint is datetime.date else frozenset((hint,))
@@ -126,11 +126,11 @@ def _told(hint: Any) -> str:
     if origin is typing.Literal:
         return " or ".join(repr(word) for word in arguments)
     if origin in (typing.Union, types.UnionType):
-        return " or ".join(dict.fromkeys(_told(one) for one in arguments))
+        return " or ".join(dict.fromkeys(_told(part) for part in arguments))
     if origin is tuple:
-        inside = [_told(one) for one in arguments if one is not ...]
+        inside = [_told(part) for part in arguments if part is not ...]
         return f"tuple of {' and '.join(inside)}"
-    return f"mapping of {' to '.join(_told(one) for one in arguments)}"
+    return f"mapping of {' to '.join(_told(part) for part in arguments)}"
 
 
 T = TypeVar("T")

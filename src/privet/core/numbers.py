@@ -365,14 +365,14 @@ def _bisected(holds: Callable[[float], bool], *, no: float, yes: float, relative
     """Return the last double, from one that must be answered yes towards one that was answered no, with a yes."""
     if not holds(yes):
         raise InvariantError("a search was started on an interval whose end does not qualify")
-    refused, found = _place(no), _place(yes)
-    while abs(refused - found) > 1 and not _close(min(refused, found), max(refused, found), relative):
-        middle = (refused + found) // 2
+    refused, accepted = _place(no), _place(yes)
+    while abs(refused - accepted) > 1 and not _close(min(refused, accepted), max(refused, accepted), relative):
+        middle = (refused + accepted) // 2
         if holds(_double(middle)):
-            found = middle
+            accepted = middle
         else:
             refused = middle
-    return _double(found)
+    return _double(accepted)
 
 
 def lowest(value: Callable[[float], float], low: float, high: float, *, steps: int) -> float:

@@ -186,7 +186,7 @@ class GroupWithin:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        _check_names([*(name for name, _ in self.keys), *(one.name for one in self.aggregates)])
+        _check_names([*(name for name, _ in self.keys), *(aggregate.name for aggregate in self.aggregates)])
 
 
 @wired("By", "expression", "descending", "nulls_first")

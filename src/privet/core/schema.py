@@ -154,10 +154,10 @@ def number(
 
 def _double(value: Number | None, parameter: str) -> Fraction:
     """Return a number exactly, refusing what lies beyond all doubles: engines compute numbers in these."""
-    found = rational(value, parameter)
-    if abs(found) > _LARGEST_DOUBLE:
+    double = rational(value, parameter)
+    if abs(double) > _LARGEST_DOUBLE:
         raise BadParameter(parameter, value, "within the range of doubles, about 1.8e308")
-    return found
+    return double
 
 
 def category(values: Sequence[str] | Sequence[int] | Sequence[bool], *, nullable: bool = False) -> ColumnFacts:
@@ -243,14 +243,14 @@ def timestamp(
 
 def _moment(value: object, parameter: str) -> datetime.datetime:
     """Return a point in time without a zone, from itself or from its text."""
-    found = value
+    moment = value
     if isinstance(value, str) and _MOMENT.fullmatch(value):
         with contextlib.suppress(ValueError):
-            found = datetime.datetime.fromisoformat(value)
-    if not isinstance(found, datetime.datetime) or found.tzinfo is not None:
+            moment = datetime.datetime.fromisoformat(value)
+    if not isinstance(moment, datetime.datetime) or moment.tzinfo is not None:
         allowed = 'a datetime.datetime without a time zone, in UTC, or text such as "2024-01-31 23:59:59"'
         raise BadParameter(parameter, value, allowed)
-    return found
+    return moment
 
 
 _MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?)?")
@@ -318,8 +318,8 @@ def read_contribution(value: object, parameter: str = "contribution") -> Contrib
     """Return a stated contribution, or the one that each answer chooses for itself."""
     if isinstance(value, str) and str.__eq__(value, "auto") is True:
         return AUTO
-    found: Contribution = instance(value, Contribution, parameter, "a Contribution(groups=, rows=), or 'auto'")
-    return found
+    contribution: Contribution = instance(value, Contribution, parameter, "a Contribution(groups=, rows=), or 'auto'")
+    return contribution
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -506,7 +506,7 @@ def _source(source: object) -> object:
     if isinstance(source, (str, os.PathLike)):
         path(source, "source", allowed)
     elif isinstance(source, (list, tuple)):
-        if not all(isinstance(one, (str, os.PathLike, Mapping)) for one in source):
+        if not all(isinstance(part, (str, os.PathLike, Mapping)) for part in source):
             raise BadParameter("source", type(source).__name__, allowed)
     elif type(source).__module__.split(".")[0] not in _PACKAGES:
         raise BadParameter("source", type(source).__name__, allowed)
@@ -550,7 +550,7 @@ class PublicTable(Table):
 
 def has_blocks(tables: Mapping[str, Schema]) -> bool:
     """Return whether one of these tables is divided into blocks that are charged apart."""
-    return any(one.blocks is not None for one in tables.values())
+    return any(schema.blocks is not None for schema in tables.values())
 
 
 # Links between tables, followed to the people who own their rows.
@@ -562,10 +562,10 @@ def followed(tables: Mapping[str, Schema]) -> dict[str, Schema]:
     Guarantee: where the column that a link leads to holds no value twice, each row of a linked table has at most one
     owner, and a function of one unit's rows, in all tables together, is a function of the rows that the unit owns.
     """
-    found: dict[str, Schema] = {}
+    reached: dict[str, Schema] = {}
     for name in tables:
-        _follow(name, tables, found, ())
-    return found
+        _follow(name, tables, reached, ())
+    return reached
 
 
 def shown_columns(table: str, schema: Schema, *, owned: bool = True) -> dict[str, str]:
@@ -579,10 +579,10 @@ def shown_columns(table: str, schema: Schema, *, owned: bool = True) -> dict[str
         return {name: name for name in schema.columns}
     renamed = {name: name.removeprefix(f"{table}.") for name in schema.columns}
     own = {shown.casefold() for name, shown in renamed.items() if shown != name}
-    found = {shown: name for name, shown in renamed.items() if shown != name or name.casefold() not in own}
+    visible = {shown: name for name, shown in renamed.items() if shown != name or name.casefold() not in own}
     if owned and _is_person(link, schema):  # a linked table has the unit of what it leads to
-        found[renamed[link.via]] = link.column
-    return found
+        visible[renamed[link.via]] = link.column
+    return visible
 
 
 def fetched_columns(schema: Schema, tables: Mapping[str, Schema]) -> tuple[str, ...]:
@@ -599,24 +599,24 @@ def _is_person(link: Link, target: Schema) -> bool:
     return isinstance(target.unit, Person) and target.unit.column == link.column
 
 
-def _follow(name: str, tables: Mapping[str, Schema], found: dict[str, Schema], path: tuple[str, ...]) -> Schema:
-    if name in found:
-        return found[name]
+def _follow(name: str, tables: Mapping[str, Schema], reached: dict[str, Schema], path: tuple[str, ...]) -> Schema:
+    if name in reached:
+        return reached[name]
     if name in path:
         raise RequestError(f"the links of {' -> '.join((*path, name))} lead in a circle; one table must own its unit")
     schema = tables[name]
     if isinstance(schema.unit, Link):
-        schema = _owned(name, schema, *_target(name, schema.unit, tables, found, path))
-    found[name] = schema
+        schema = _owned(name, schema, *_target(name, schema.unit, tables, reached, path))
+    reached[name] = schema
     return schema
 
 
 def _target(
-    name: str, link: Link, tables: Mapping[str, Schema], found: dict[str, Schema], path: tuple[str, ...]
+    name: str, link: Link, tables: Mapping[str, Schema], reached: dict[str, Schema], path: tuple[str, ...]
 ) -> tuple[Link, Schema]:
     if link.to not in tables:
         raise UnknownName(f"table, to which {name!r} links,", link.to, tables)
-    target = _follow(link.to, tables, found, (*path, name))
+    target = _follow(link.to, tables, reached, (*path, name))
     shown = shown_columns(link.to, target, owned=False)
     if link.column not in shown:
         raise UnknownName(f"column of {link.to!r}, to which {name!r} links,", link.column, shown)

@@ -27,13 +27,13 @@ from .wire import wired
 
 def read_day(value: object, parameter: str) -> datetime.date:
     """Return a date, from itself or from its text."""
-    found = value
+    day = value
     if isinstance(value, str) and re.fullmatch("[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
         with contextlib.suppress(ValueError):
-            found = datetime.date.fromisoformat(value)
-    if isinstance(found, datetime.datetime) or not isinstance(found, datetime.date):
+            day = datetime.date.fromisoformat(value)
+    if isinstance(day, datetime.datetime) or not isinstance(day, datetime.date):
         raise BadParameter(parameter, value, 'a datetime.date, or text such as "2024-01-31"')
-    return found
+    return day
 
 
 @wired("Rows", "group")
@@ -463,7 +463,7 @@ def _vector(answer: object) -> tuple[Fraction, ...]:
     return tuple(rational(part, "the function's answer") for part in parts)
 
 
-def _moves(one: tuple[Fraction, ...], other: tuple[Fraction, ...]) -> list[Fraction]:
-    if len(one) != len(other):
+def _moves(first: tuple[Fraction, ...], other: tuple[Fraction, ...]) -> list[Fraction]:
+    if len(first) != len(other):
         raise RequestError("the function must return the same number of answers for every data set")
-    return [abs(a - b) for a, b in zip(one, other, strict=True)]
+    return [abs(a - b) for a, b in zip(first, other, strict=True)]

@@ -41,9 +41,9 @@ class Form:
         if self.later:
             later = self.later
             kept = [
-                one for name, one in zip(self.fields, values, strict=True) if name not in later or one != later[name]
+                item for name, item in zip(self.fields, values, strict=True) if name not in later or item != later[name]
             ]
-        return [self.name, *[one if type(one) in _AS_THEY_ARE else _plain(one) for one in kept]]
+        return [self.name, *[item if type(item) in _AS_THEY_ARE else _plain(item) for item in kept]]
 
 
 def form_of(name: str, *names: str, later: Mapping[str, object] | None = None) -> Form:
@@ -64,10 +64,10 @@ def wired(
         now: the attribute that holds a field, where it has another name than the field.
     """
     form, elsewhere = form_of(name, *names, later=later), dict(now or {})
-    attributes = [elsewhere.get(one, one) for one in form.fields]
+    attributes = [elsewhere.get(field, field) for field in form.fields]
 
     def bind(kind: type[T]) -> type[T]:
-        if sorted(attributes) != sorted(one.name for one in fields(kind)):  # type: ignore[arg-type]
+        if sorted(attributes) != sorted(field.name for field in fields(kind)):  # type: ignore[arg-type]
             raise InvariantError(f"the fields of {kind.__name__} are not those that it is written with")
         return _bind(kind, (form,), _written(form, _reader(attributes)))
 

@@ -88,8 +88,8 @@ class Average(Mechanism):
         n, sums = self._sums(values)
         noisy = [self.laplace.simulate(each, read_times(times)).tolist() for each in sums]
         drawn = list(zip(*noisy, strict=True))
-        read = {several: self._read(n, *several) for several in set(drawn)}
-        return np.array([read[several] for several in drawn], dtype=np.float64)
+        read = {sample: self._read(n, *sample) for sample in set(drawn)}
+        return np.array([read[sample] for sample in drawn], dtype=np.float64)
 
     def _sums(self, values: Any) -> tuple[int, tuple[int, ...]]:
         """Return the number of rows and the sums that get noise: from low, and from high where the number is private.

@@ -126,10 +126,10 @@ class KeySelection(Mechanism):
 
 def read_people(keys: int, group: int, neighbors: Neighbors) -> tuple[int, int, Neighbors]:
     """Return how many keys a person holds, how many people are protected together, and under which relation."""
-    several, together = whole(keys, "keys", least=1, most=MOST), whole(group, "group", least=1, most=MOST)
-    if several * together > MOST:
+    limit, together = whole(keys, "keys", least=1, most=MOST), whole(group, "group", least=1, most=MOST)
+    if limit * together > MOST:
         raise BadParameter("group", group, f"such that all of them hold at most {MOST:,} keys")
-    return several, together, read_neighbors(neighbors)
+    return limit, together, read_neighbors(neighbors)
 
 
 def read_count(people: int) -> int:
@@ -172,10 +172,10 @@ def threshold_for(
     at most a + H(e^eps), and for r < 1 convexity gives H(r t) <= r H(t) + (1 - r), hence at most b + H(e^eps).
     Cites: [KKMN09, noisy thresholds], [SDH23], [DVGM22, the optimal rule].
     """
-    one = 1 << shift
+    unit = 1 << shift
     if group > 1 or order == 0:
-        return group * one + _quantile(noise, _tail(delta, group * most))
-    return max(_weight(one, first, order) + _quantile(noise, _tail(delta, last)) for first, last in _runs(most))
+        return group * unit + _quantile(noise, _tail(delta, group * most))
+    return max(_weight(unit, first, order) + _quantile(noise, _tail(delta, last)) for first, last in _runs(most))
 
 
 class NoisyThreshold(KeySelection):
@@ -215,8 +215,8 @@ def _runs(most: int) -> Iterator[tuple[int, int]]:
         first = last + 1
 
 
-def _weight(one: int, keys: int, order: Order) -> int:
-    return one // keys if order == 1 else math.isqrt(one * one // keys)
+def _weight(unit: int, keys: int, order: Order) -> int:
+    return unit // keys if order == 1 else math.isqrt(unit * unit // keys)
 
 
 def _tail(delta: Fraction, keys: int) -> float:
@@ -282,11 +282,11 @@ class LaplaceThreshold(NoisyThreshold):
         loss, failure = positive(epsilon, "epsilon"), open_probability(delta, "delta")
         if failure < Fraction(1, 10**300):
             raise BadParameter("delta", delta, "at least 1e-300")
-        several, together, relation = read_people(keys, group, neighbors)
-        moved = several * together * (1 if relation == "add-remove" else 2)
+        limit, together, relation = read_people(keys, group, neighbors)
+        moved = limit * together * (1 if relation == "add-remove" else 2)
         drawn = Laplace(sensitivity=moved << SHIFT, epsilon=loss)
-        least = threshold_for(drawn, most=several, order=0, shift=SHIFT, group=together, delta=failure)
-        set_fields(self, noise=drawn, threshold=least, delta=failure, keys=several, group=together, neighbors=relation)
+        least = threshold_for(drawn, most=limit, order=0, shift=SHIFT, group=together, delta=failure)
+        set_fields(self, noise=drawn, threshold=least, delta=failure, keys=limit, group=together, neighbors=relation)
 
     @cached_property
     def event(self) -> ThresholdEvent:
@@ -339,17 +339,17 @@ class GaussianThreshold(NoisyThreshold):
         self, *, epsilon: Number, delta: Number, keys: int = 1, group: int = 1, neighbors: Neighbors = "add-remove"
     ) -> None:
         half = open_probability(delta, "delta") / 2
-        several, together, relation = read_people(keys, group, neighbors)
+        limit, together, relation = read_people(keys, group, neighbors)
         sides = 1 if relation == "add-remove" else 2
-        one = Fraction(1 << SHIFT)
+        unit = Fraction(1 << SHIFT)
         moved = Sensitivity(
             neighbors=relation,
-            l1=sides * together * several * one,
-            l2_squared=sides * together**2 * several * one**2,
+            l1=sides * together * limit * unit,
+            l2_squared=sides * together**2 * limit * unit**2,
         )
         drawn = Gaussian(sensitivity=moved, epsilon=epsilon, delta=half)
-        least = threshold_for(drawn, most=several, order=0, shift=SHIFT, group=together, delta=half)
-        set_fields(self, noise=drawn, threshold=least, slipping=half, keys=several, group=together, neighbors=relation)
+        least = threshold_for(drawn, most=limit, order=0, shift=SHIFT, group=together, delta=half)
+        set_fields(self, noise=drawn, threshold=least, slipping=half, keys=limit, group=together, neighbors=relation)
 
     @cached_property
     def event(self) -> ThresholdEvent:
@@ -427,23 +427,23 @@ class OptimalKeys(KeySelection):
         neighbors: Neighbors = "add-remove",
     ) -> None:
         loss, failure = positive(epsilon, "epsilon"), open_probability(delta, "delta")
-        several, together, relation = read_people(keys, group, neighbors)
+        limit, together, relation = read_people(keys, group, neighbors)
         sides = _sides(relation)
-        one = loss / (sides * several * together)
-        if one < _SMALLEST_EPSILON or together * one > _LARGEST_EPSILON:
+        key_loss = loss / (sides * limit * together)
+        if key_loss < _SMALLEST_EPSILON or together * key_loss > _LARGEST_EPSILON:
             raise BadParameter("epsilon", epsilon, "such that a key's part of it lies between 2**-100 and 700")
-        part = failure / (sides * several) / _growth(one, together)
+        part = failure / (sides * limit) / _growth(key_loss, together)
         if together > 1:
             part = _round_down(part)
         if part < _SMALLEST_DELTA:
             raise BadParameter("delta", delta, "such that a key's part of it is at least 2**-1000")
-        if 2 * half_way(one, part) + 4 > LONGEST:
+        if 2 * half_way(key_loss, part) + 4 > LONGEST:
             raise BadParameter(
                 "epsilon",
                 epsilon,
                 f"so large that {LONGEST:,} people make a key certain; below that, use a LaplaceThreshold",
             )
-        set_fields(self, key_epsilon=one, key_delta=part, keys=several, group=together, neighbors=relation)
+        set_fields(self, key_epsilon=key_loss, key_delta=part, keys=limit, group=together, neighbors=relation)
 
     @cached_property
     def event(self) -> Event:
@@ -504,16 +504,16 @@ class OptimalKeys(KeySelection):
     @cached_property
     def _ladder(self) -> list[int]:
         """The probabilities as multiples of 2**-bits, from no people to as many as make it certain."""
-        one = 1 << self._bits
+        unit = 1 << self._bits
         ratio = math.floor(exp_down(self.key_epsilon) * (1 << _RATIO_BITS))
-        delta = math.floor(self.key_delta * one)
-        found, last = [0], 0
-        while last < one:
+        delta = math.floor(self.key_delta * unit)
+        ladder, last = [0], 0
+        while last < unit:
             grown = (ratio * last >> _RATIO_BITS) + delta
-            shrunk = one + ((last + delta - one) << _RATIO_BITS) // ratio
-            last = min(grown, shrunk, one)
-            found.append(last)
-        return found
+            shrunk = unit + ((last + delta - unit) << _RATIO_BITS) // ratio
+            last = min(grown, shrunk, unit)
+            ladder.append(last)
+        return ladder
 
     @cached_property
     def _tops(self) -> NDArray[np.uint64]:

@@ -236,8 +236,8 @@ class Laplace(AdditiveNoise):
 
     def simulate(self, value: Any, times: int) -> Any:
         """Return this many releases of the same value, along a first axis. Each costs the event once more."""
-        one = read_numbers(value)
-        return self._noisy(repeated(one, read_times(times)), *self._grid(one))
+        numbers = read_numbers(value)
+        return self._noisy(repeated(numbers, read_times(times)), *self._grid(numbers))
 
     def _grid(self, numbers: Numbers) -> tuple[int, Fraction]:
         on_integers = numbers.whole and self.grid == "whole"

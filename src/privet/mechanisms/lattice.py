@@ -177,8 +177,8 @@ def repeated(numbers: Numbers, times: int) -> Numbers:
     import numpy as np
 
     if numbers.shape is None:
-        one: NDArray[Any] = read_numbers([numbers.values], wide=True).values
-        values = np.repeat(one, times)
+        single: NDArray[Any] = read_numbers([numbers.values], wide=True).values
+        values = np.repeat(single, times)
     else:
         values = np.repeat(numbers.values[np.newaxis], times, axis=0)
     return Numbers(values, values.shape, numbers.whole)

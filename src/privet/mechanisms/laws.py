@@ -110,7 +110,7 @@ class NoiseLaw(ABC):
         numbers = read_numbers(share, "share")
         if numbers.shape is None:
             return self._value(self._least(_share(numbers.values)))
-        return _each(share, lambda one: float_near(self._least(_share(one)) * self.step), "share")
+        return _each(share, lambda number: float_near(self._least(_share(number)) * self.step), "share")
 
     @cached_property
     def mean(self) -> float:
@@ -144,7 +144,7 @@ class NoiseLaw(ABC):
             return drawn
         if isinstance(drawn, int):
             return self._value(drawn)
-        values = [self._value(one) for one in drawn.ravel().tolist()]
+        values = [self._value(number) for number in drawn.ravel().tolist()]
         return objects_of(values, drawn.shape) if self.step.denominator == 1 else _floats(values, drawn.shape)
 
     def to_dict(self) -> dict[str, Any]:
@@ -314,14 +314,14 @@ class DiscreteGaussian(NoiseLaw):
             sigma = _decimal(self.sigma_squared).sqrt()
             t = (Decimal(k) - Decimal(1) / 2) / sigma
             density = (-t * t / 2).exp() / (2 * _pi()).sqrt()
-            found = Decimal(1) / 2 - density * _series(t)
+            tail = Decimal(1) / 2 - density * _series(t)
             before, here, power = Decimal(1), t, 1 / (sigma * sigma)
             for order, factor in enumerate(_midpoints()):
-                found += density * _decimal(factor) * here * power
+                tail += density * _decimal(factor) * here * power
                 power /= sigma * sigma
                 for n in (2 * order + 1, 2 * order + 2):
                     before, here = here, t * here - n * before
-        return +found
+        return +tail
 
     def _moments(self) -> tuple[Decimal, Decimal]:
         m, variance = self.finer, _decimal(self.sigma_squared)
@@ -465,8 +465,8 @@ def _each(value: Any, read: Callable[[Fraction], float], parameter: str = "value
     if numbers.shape is None:
         return read(Fraction(numbers.values))
     listed = numbers.values.ravel().tolist()
-    known = {one: read(Fraction(one)) for one in set(listed)}
-    return _floats([known[one] for one in listed], numbers.shape)
+    known = {number: read(Fraction(number)) for number in set(listed)}
+    return _floats([known[number] for number in listed], numbers.shape)
 
 
 def _floats(values: list[Any], shape: tuple[int, ...]) -> NDArray[np.float64]:
@@ -515,12 +515,12 @@ def _tails(sigma_squared: Fraction) -> tuple[Decimal, ...]:
         for _ in range(far):
             weights.append(weight)
             weight, ratio = weight * ratio, ratio * square
-        found, beyond = [], Decimal(0)
-        for one in reversed(weights):
-            beyond += one
-            found.append(beyond)
+        tails, beyond = [], Decimal(0)
+        for term in reversed(weights):
+            beyond += term
+            tails.append(beyond)
         every = 2 * beyond - 1
-        return tuple(one / every for one in reversed(found))
+        return tuple(tail / every for tail in reversed(tails))
 
 
 @lru_cache(maxsize=1)

@@ -245,8 +245,8 @@ class Quantile(Mechanism):
 
     def simulate(self, values: Any, times: int) -> NDArray[Any]:
         """Return this many releases of the same values. Each costs the event once more."""
-        found = list_places(self.ruler.place(values))
-        places, where = np.unique(self._places(found, read_times(times)), return_inverse=True)
+        tally = list_places(self.ruler.place(values))
+        places, where = np.unique(self._places(tally, read_times(times)), return_inverse=True)
         return np.asarray(self.ruler.at(places.tolist()))[where]
 
     def release_counts(self, counts: Any) -> Any:
@@ -258,8 +258,8 @@ class Quantile(Mechanism):
         last = self.ruler.last
         if last >= _MOST_SHOWN:
             raise RequestError(f"the grid has {last + 1} places; pass a step that makes at most {_MOST_SHOWN}")
-        found = list_places(self.ruler.place(values))
-        widths, off = options(found.window(0, found.total), self.q, found.total, first=0, last=last)
+        tally = list_places(self.ruler.place(values))
+        widths, off = options(tally.window(0, tally.total), self.q, tally.total, first=0, last=last)
         gaps = (off - off[widths > 0].min()).astype(np.float64)
         weights = np.repeat(np.exp(-float(self.rate / self.q.denominator) * np.maximum(gaps, 0)), widths)
         return np.asarray(weights / weights.sum(), dtype=np.float64)
@@ -279,11 +279,11 @@ class Quantile(Mechanism):
         deep = max(0.0, math.log(self.ruler.last + 1) - math.log(right)) - math.log(tail_of(confidence))
         return float_up(Fraction(inflate(deep)) / self.rate)
 
-    def _places(self, found: Tally, times: int) -> Places:
-        return choose_places(found, self.q, self.rate, first=0, last=self.ruler.last, size=times)
+    def _places(self, tally: Tally, times: int) -> Places:
+        return choose_places(tally, self.q, self.rate, first=0, last=self.ruler.last, size=times)
 
-    def _answer(self, found: Tally) -> Any:
-        place = choose_place(found, self.q, self.rate, first=0, last=self.ruler.last)
+    def _answer(self, tally: Tally) -> Any:
+        place = choose_place(tally, self.q, self.rate, first=0, last=self.ruler.last)
         return self.ruler.at([place]).tolist()[0]
 
     def __repr__(self) -> str:
@@ -379,12 +379,12 @@ def choose_places(found: Tally, q: Fraction, rate: Fraction, *, first: int, last
 
 
 def _near(
-    found: Tally, q: Fraction, rate: Fraction, first: int, last: int
+    tally: Tally, q: Fraction, rate: Fraction, first: int, last: int
 ) -> tuple[Fraction, PlaceWindow, Places, Places]:
-    target, steepness = q * found.total, rate / q.denominator
+    target, steepness = q * tally.total, rate / q.denominator
     reach = math.ceil(_REACH / rate)
-    near = found.window(math.floor(target) - reach, math.ceil(target) + reach)
-    return steepness, near, *options(near, q, found.total, first=first, last=last)
+    near = tally.window(math.floor(target) - reach, math.ceil(target) + reach)
+    return steepness, near, *options(near, q, tally.total, first=first, last=last)
 
 
 def options(near: PlaceWindow, q: Fraction, total: int, *, first: int, last: int) -> tuple[Places, Places]:

@@ -294,13 +294,13 @@ class RecursiveQuantiles(Mechanism):
         """Return the quantiles of numbers of which only the counts at each place of the grid are given."""
         return self._answer(spread_counts(count_places(counts, self.ruler.last), _COUNTED_BITS), _COUNTED_BITS)
 
-    def _answer(self, found: Tally, bits: int) -> Any:
+    def _answer(self, tally: Tally, bits: int) -> Any:
         last = ((self.ruler.last + 1) << bits) - 1
-        chosen = self._choose(found, self.shares, (Fraction(0), Fraction(1)), (0, last))
+        chosen = self._choose(tally, self.shares, (Fraction(0), Fraction(1)), (0, last))
         return self.ruler.at([place >> bits for place in chosen])
 
     def _choose(
-        self, found: Tally, shares: tuple[Fraction, ...], within: tuple[Fraction, Fraction], ends: tuple[int, int]
+        self, tally: Tally, shares: tuple[Fraction, ...], within: tuple[Fraction, Fraction], ends: tuple[int, int]
     ) -> list[int]:
         if not shares:
             return []
@@ -309,8 +309,8 @@ class RecursiveQuantiles(Mechanism):
         q = (share - floor) / (ceiling - floor) if ceiling > floor else Fraction(1, 2)
         q = q.limit_denominator(2**20)
         rate = self.level_epsilon / (2 * half_range(q, "add-remove"))
-        place = choose_place(found, q, rate, first=ends[0], last=ends[1])
-        below, above = found.split(place)
+        place = choose_place(tally, q, rate, first=ends[0], last=ends[1])
+        below, above = tally.split(place)
         return [
             *self._choose(below, shares[:middle], (floor, share), (ends[0], place)),
             place,
@@ -319,8 +319,8 @@ class RecursiveQuantiles(Mechanism):
 
     def __repr__(self) -> str:
         bounds = f"low={shown(self.ruler.low)}, high={shown(self.ruler.high)}"
-        told = f"{len(self.shares)} quantiles, {bounds}, epsilon={self.epsilon:.6g}, neighbors={self.neighbors!r}"
-        return f"RecursiveQuantiles({told})"
+        text = f"{len(self.shares)} quantiles, {bounds}, epsilon={self.epsilon:.6g}, neighbors={self.neighbors!r}"
+        return f"RecursiveQuantiles({text})"
 
 
 def read_shares(quantiles: Iterable[Number]) -> tuple[Fraction, ...]:
@@ -460,8 +460,8 @@ class Quantiles(Mechanism):
 
     def __repr__(self) -> str:
         bounds = f"low={shown(self.ruler.low)}, high={shown(self.ruler.high)}"
-        told = f"{len(self.shares)} quantiles, {bounds}, epsilon={self.epsilon:.6g}, neighbors={self.neighbors!r}"
-        return f"Quantiles({told})"
+        text = f"{len(self.shares)} quantiles, {bounds}, epsilon={self.epsilon:.6g}, neighbors={self.neighbors!r}"
+        return f"Quantiles({text})"
 
 
 def targets(shares: tuple[Fraction, ...], number: int) -> list[Fraction]:
@@ -501,7 +501,7 @@ def quantiles(
     """
     listed = read_shares(shares)
     if len(listed) == 1:
-        one = Quantile(q=listed[0], low=low, high=high, epsilon=epsilon, step=step, neighbors=neighbors)
-        return np.array([one.release(values)])
+        quantile = Quantile(q=listed[0], low=low, high=high, epsilon=epsilon, step=step, neighbors=neighbors)
+        return np.array([quantile.release(values)])
     kind = RecursiveQuantiles if len(listed) == 3 and neighbors == "add-remove" else Quantiles
     return kind(quantiles=listed, low=low, high=high, epsilon=epsilon, step=step, neighbors=neighbors).release(values)

@@ -258,10 +258,10 @@ class RandomizedResponse(Mechanism):
     def _index(self, label: Any) -> int:
         if isinstance(self.labels, range):
             return whole(label, "of", most=len(self.labels) - 1)
-        found = _named(label, self._places)
-        if found is None or found.ndim:
+        place = _named(label, self._places)
+        if place is None or place.ndim:
             raise BadParameter("of", label, f"one of the {len(self.labels)} categories")
-        return int(found)
+        return int(place)
 
     @cached_property
     def _places(self) -> dict[Any, int]:

@@ -51,9 +51,9 @@ class Grouped:
     def of(cls, groups: Sequence[Counts]) -> Grouped:
         """Return some groups side by side."""
         nothing = np.empty(0, dtype=np.int64)
-        places = np.concatenate([nothing, *(np.asarray(one, dtype=np.int64) for one, _ in groups)])
-        weights = np.concatenate([nothing, *(np.asarray(one, dtype=np.int64) for _, one in groups)])
-        return cls(places, weights, np.array([len(one) for one, _ in groups], dtype=np.int64))
+        places = np.concatenate([nothing, *(np.asarray(at, dtype=np.int64) for at, _ in groups)])
+        weights = np.concatenate([nothing, *(np.asarray(weight, dtype=np.int64) for _, weight in groups)])
+        return cls(places, weights, np.array([len(at) for at, _ in groups], dtype=np.int64))
 
     @property
     def totals(self) -> Places:

@@ -144,17 +144,17 @@ class QuantileLadder(Mechanism):
     def thetas(self) -> tuple[float, ...]:
         """The half-widths of several shares as parts of their scales: as `rungs`, up to where a place reaches all."""
         steps = 2 * (_FINEST + (self.last + 1).bit_length()) + 1
-        found = (math.ldexp(math.sqrt(2) if place % 2 else 1.0, place // 2 - _FINEST) for place in range(steps))
-        return (0.0, *found, math.inf)
+        thetas = (math.ldexp(math.sqrt(2) if place % 2 else 1.0, place // 2 - _FINEST) for place in range(steps))
+        return (0.0, *thetas, math.inf)
 
     @cached_property
     def weights(self) -> tuple[int, ...]:
         """What each rung weighs: at least 1, and a third of all smaller ones together."""
-        found, total = [], 0
+        weights, total = [], 0
         for _ in self.rungs if len(self.shares) == 1 else self.thetas:
-            found.append(max(1, -(-total // OUTWEIGHED)))
-            total += found[-1]
-        return tuple(found)
+            weights.append(max(1, -(-total // OUTWEIGHED)))
+            total += weights[-1]
+        return tuple(weights)
 
     @cached_property
     def _before(self) -> tuple[int, ...]:
@@ -244,19 +244,19 @@ class QuantileLadder(Mechanism):
 
     def release(self, groups: Sequence[Counts], values: Sequence[Sequence[int]] = ()) -> list[int]:
         """Return the number of a rung for each group, from the weights at its places and the values of each share."""
-        if len(values) != len(self.shares) or any(len(one) != len(groups) for one in values):
+        if len(values) != len(self.shares) or any(len(row) != len(groups) for row in values):
             raise InvariantError("a ladder stands on a released value of each share in each group")
-        found: list[int] = []
+        rungs: list[int] = []
         around = np.array(values, dtype=np.int64).reshape(len(self.shares), len(groups))
         for block in in_blocks(groups):
-            at = slice(len(found), len(found) + len(block))
-            found += self._choose(Grouped.of(block), around[:, at]).tolist()
-        return found
+            at = slice(len(rungs), len(rungs) + len(block))
+            rungs += self._choose(Grouped.of(block), around[:, at]).tolist()
+        return rungs
 
     def simulate(self, value: tuple[Counts, Sequence[int]], times: int) -> list[int]:
         """Return as many rungs for one group and the values of its shares, drawn at once."""
         counts, values = value
-        return self.release([counts] * read_times(times), [[one] * times for one in values])
+        return self.release([counts] * read_times(times), [[place] * times for place in values])
 
     def _choose(self, held: Grouped, values: Places) -> Places:
         count, parts = len(self.weights), self.unit
@@ -275,15 +275,15 @@ class QuantileLadder(Mechanism):
         """Return by how much each rung clears the quantiles of its group, in parts of a rank, and which reach all."""
         totals, radii = held.totals, self.radii(values)
         places = np.clip(values >> self.digits, 0, self.last)
-        found = np.full(radii.shape[1:], self._far * self.unit, dtype=np.int64)
+        margins = np.full(radii.shape[1:], self._far * self.unit, dtype=np.int64)
         infinite = np.ones(radii.shape[1:], dtype=np.bool_)
         for share, own, around in zip(self.shares, radii, places, strict=True):
             low, high = around[:, None] <= own, around[:, None] + own >= self.last
             below, above = self._sides(held, share, own, around, totals)
             below[low] = above[high] = self._far * self.unit
-            np.minimum(found, np.minimum(below, above), out=found)
+            np.minimum(margins, np.minimum(below, above), out=margins)
             infinite &= low & high
-        return found, infinite
+        return margins, infinite
 
     def _sides(
         self, held: Grouped, share: Fraction, radii: Places, around: Places, totals: Places
@@ -310,7 +310,7 @@ class QuantileLadder(Mechanism):
         rest = (aims.rest * times)[:, None]
         # in parts of a rank they need not fit 64 bits
         roots = [divmod(self.root(share, total), self.unit) for total in (totals.tolist() if self.beta else [0])]
-        whole, part = (np.array(one, dtype=np.int64)[:, None] for one in zip(*roots, strict=True))
+        whole, part = (np.array(column, dtype=np.int64)[:, None] for column in zip(*roots, strict=True))
         lower = self._held(aims.whole[:, None] - below - whole) + rest - part
         upper = self._held((totals - aims.whole)[:, None] - beyond - whole) - rest - part
         return lower, upper

@@ -140,7 +140,7 @@ class JointPieces:
             rank = math.floor(aim * self._one)
             middle = self._found.reached(rank)
             yield from (middle - 1, middle, middle + 1)
-            yield from (self._found.reached(rank + one) for one in away)
+            yield from (self._found.reached(rank + distance) for distance in away)
 
     def _enter(self, j: int) -> Floats:
         """Return, for each piece, the weight of all that lies in pieces before it, and of the gap to it."""
@@ -201,14 +201,14 @@ def _least(low: Floats, high: Floats) -> Floats:
 
 def _windows(values: Floats, start: Indices, stop: Indices) -> Floats:
     """Return ln of the sum of e**values over each window; by doubling, from positive terms alone."""
-    found = np.full(start.size, -np.inf)
+    logs = np.full(start.size, -np.inf)
     length, at, size = stop - start, start.copy(), 1
     while True:
         taken = np.flatnonzero(length & size)
-        found[taken] = np.logaddexp(found[taken], values[at[taken]])
+        logs[taken] = np.logaddexp(logs[taken], values[at[taken]])
         at[taken] += size
         if 2 * size > int(length.max(initial=0)):
-            return found
+            return logs
         values = np.logaddexp(values[:-size], values[size:])
         size *= 2
 
@@ -302,15 +302,15 @@ class QuantileTree(Mechanism):
     def release(self, groups: Sequence[Counts]) -> list[list[int]]:
         """Return for each share a place for each group, from the weights at its places."""
         chosen = [self._all(RankSpread(*counts)) for counts in groups]
-        return [[one[index] for one in chosen] for index in range(len(self.shares))]
+        return [[places[index] for places in chosen] for index in range(len(self.shares))]
 
-    def _all(self, found: RankSpread) -> list[int]:
+    def _all(self, spread: RankSpread) -> list[int]:
         end = (self.last + 1) << BITS
-        fine = self._choose(found, self.shares, (Fraction(0), Fraction(1)), (0, end))
-        return [min(one, end - 1) >> (BITS - self.digits) for one in fine]
+        fine = self._choose(spread, self.shares, (Fraction(0), Fraction(1)), (0, end))
+        return [min(place, end - 1) >> (BITS - self.digits) for place in fine]
 
     def _choose(
-        self, found: RankSpread, shares: tuple[Fraction, ...], within: tuple[Fraction, Fraction], ends: tuple[int, int]
+        self, spread: RankSpread, shares: tuple[Fraction, ...], within: tuple[Fraction, Fraction], ends: tuple[int, int]
     ) -> list[int]:
         """Return fine places for some shares of what lies from one fine place to before another."""
         if not shares:
@@ -323,11 +323,11 @@ class QuantileTree(Mechanism):
         if end <= start:
             cut = start  # nothing is left between two places that were chosen
         else:
-            cut = choose_spread(found, q, rate, start=start, end=end)
+            cut = choose_spread(spread, q, rate, start=start, end=end)
         return [
-            *self._choose(found, shares[:middle], (floor, share), (start, cut)),
+            *self._choose(spread, shares[:middle], (floor, share), (start, cut)),
             cut,
-            *self._choose(found, shares[middle + 1 :], (share, ceiling), (cut, end)),
+            *self._choose(spread, shares[middle + 1 :], (share, ceiling), (cut, end)),
         ]
 
     def __repr__(self) -> str:
@@ -358,15 +358,15 @@ class RankSpread:
         """Return where to cut: around places with weight between two ranks, and where some ranks are reached."""
         first = max(0, bisect_left(self._before, low >> BITS) - 1)
         last = min(len(self._places), bisect_left(self._before, -(-high >> BITS)) + 1)
-        found = {start, end}
+        cuts = {start, end}
         for index in range(first, last):
-            found |= {self._places[index] << BITS, (self._places[index] + 1) << BITS}
-        found.update(self.reached(rank) for rank in ranks)
+            cuts |= {self._places[index] << BITS, (self._places[index] + 1) << BITS}
+        cuts.update(self.reached(rank) for rank in ranks)
         # where a fine place more or less decides, places next to the aim stand by themselves, and further ones together
         middle = self.reached(ranks[len(ranks) // 2])
-        found.update(middle + side * (1 << bits) for bits in range(BITS + 1) for side in (-1, 1))
-        found.add(middle)
-        return sorted(cut for cut in found if start <= cut <= end)
+        cuts.update(middle + side * (1 << bits) for bits in range(BITS + 1) for side in (-1, 1))
+        cuts.add(middle)
+        return sorted(cut for cut in cuts if start <= cut <= end)
 
     def reached(self, rank: int) -> int:
         """Return the first fine place before which there is so much weight, times 2**BITS; -1 if there is none."""
@@ -388,14 +388,14 @@ def choose_spread(found: RankSpread, q: Fraction, rate: Fraction, *, start: int,
     Guarantee: exactly this distribution, given a uniform operating system source.
     Cites: [Smi11, Alg. 2], [Dev86, Sec. II.3] for rejection.
     """
-    one = 1 << BITS
+    unit = 1 << BITS
     bottom, top = found.before(start), found.before(end)
     aim = bottom + q * (top - bottom)
-    stride = max(1, math.floor(one / rate))
+    stride = max(1, math.floor(unit / rate))
     base = math.floor(aim)
     ranks = [base + step * stride for step in range(-_REACH, _REACH + 1)]
     cuts = found.cuts(base - _REACH * stride, base + _REACH * stride, ranks, start, end)
-    grain = rate * _GRAIN / one
+    grain = rate * _GRAIN / unit
     widths, gaps = [], []
     for left, right in pairwise(cuts):
         best = max(Fraction(0), found.before(left) - aim, aim - found.before(right - 1))
@@ -405,7 +405,7 @@ def choose_spread(found: RankSpread, q: Fraction, rate: Fraction, *, start: int,
     while True:
         piece = noise.choose(wide, behind, Fraction(1, _GRAIN))
         fine = cuts[piece] + int(noise.uniform_below(int(wide[piece])))
-        further = rate * abs(found.before(fine) - aim) / one - Fraction(int(behind[piece]), _GRAIN)
+        further = rate * abs(found.before(fine) - aim) / unit - Fraction(int(behind[piece]), _GRAIN)
         if noise.bernoulli_exp(further):
             return fine
 
@@ -498,17 +498,17 @@ class QuantileJoint(Mechanism):
         """Return for each share a place for each group, from the weights at its places."""
         if not groups:
             return [[] for _ in self.shares]
-        found = [RankSpread(*counts) for counts in groups]
-        weights = np.empty(len(found), dtype=object)
+        spreads = [RankSpread(*counts) for counts in groups]
+        weights = np.empty(len(spreads), dtype=object)
         end = (self.last + 1) << BITS
-        weights[:] = [one.before(end) >> BITS for one in found]
+        weights[:] = [spread.before(end) >> BITS for spread in spreads]
         noisy = self.counting.release(weights).tolist()
-        chosen = [self._all(one, max(0, int(number)), end) for one, number in zip(found, noisy, strict=True)]
-        return [[one[index] for one in chosen] for index in range(len(self.shares))]
+        chosen = [self._all(spread, max(0, int(number)), end) for spread, number in zip(spreads, noisy, strict=True)]
+        return [[places[index] for places in chosen] for index in range(len(self.shares))]
 
-    def _all(self, found: RankSpread, number: int, end: int) -> list[int]:
-        fine = JointPieces(found, targets(self.shares, number), self.kappa, end=end).draw()
-        return [one >> (BITS - self.digits) for one in fine]
+    def _all(self, spread: RankSpread, number: int, end: int) -> list[int]:
+        fine = JointPieces(spread, targets(self.shares, number), self.kappa, end=end).draw()
+        return [place >> (BITS - self.digits) for place in fine]
 
     def __repr__(self) -> str:
         return f"RankJoint({len(self.shares)} shares, places={self.last + 1}, epsilon={self.epsilon:.6g})"

@@ -88,10 +88,10 @@ class SampleAggregate(Mechanism):
         count = read_times(times)
         for place, answers in enumerate(self._answers(rows, count)):
             drawn.setdefault(tuple(answers), []).append(place)
-        found = np.empty(count, dtype=np.float64)
-        for told, places in drawn.items():
-            found[places] = self.aggregate.simulate(list(told), len(places))
-        return found
+        released = np.empty(count, dtype=np.float64)
+        for values, places in drawn.items():
+            released[places] = self.aggregate.simulate(list(values), len(places))
+        return released
 
     def _answers(self, rows: Any, times: int) -> list[list[Fraction]]:
         """Return the estimator's answers on the blocks of this many partitions of the rows, each drawn afresh."""
@@ -99,7 +99,7 @@ class SampleAggregate(Mechanism):
         size = len(rows) if listed or (isinstance(rows, np.ndarray) and rows.ndim) else None
         if size is None:
             raise BadValue("rows", f"a {type(rows).__name__}", "a list or an array of rows")
-        found = []
+        answers = []
         most = max(1, _DRAWN // (size + self.blocks))
         for start in range(0, times, most):
             count = min(most, times - start)
@@ -109,11 +109,11 @@ class SampleAggregate(Mechanism):
             label = places + self.blocks * np.arange(count)[:, np.newaxis]
             sizes = np.bincount(label.ravel(), minlength=count * self.blocks).reshape(count, -1)
             cuts = np.cumsum(np.hstack([np.zeros((count, 1), dtype=np.int64), sizes]), axis=1)
-            for one, cut in zip(order, cuts.tolist(), strict=True):
-                parts = [one[a:b] for a, b in pairwise(cut)]
+            for indices, cut in zip(order, cuts.tolist(), strict=True):
+                parts = [indices[a:b] for a, b in pairwise(cut)]
                 taken = [[rows[i] for i in part.tolist()] if listed else rows[part] for part in parts]
-                found.append([self._ask(part) for part in taken])
-        return found
+                answers.append([self._ask(part) for part in taken])
+        return answers
 
     def _ask(self, part: Any) -> Fraction:
         try:

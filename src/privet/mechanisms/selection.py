@@ -167,11 +167,11 @@ def flips(behind: Floats) -> Floats:
     total = max(1.0, float(p @ counts))
     edges = np.concatenate([[0.0], 2.0 ** np.arange(math.ceil(math.log2(total))) / total, [1.0]])
     t, weights = _panels(np.stack([edges[:-1], edges[1:]], axis=1), _NODES)
-    found = np.zeros(p.size)
+    chances = np.zeros(p.size)
     for part in _parts(t.size, p.size):
         logs = np.log1p(-t[part, None] * p)
-        found += weights[part] @ np.exp((logs @ counts)[:, None] - logs)
-    return _normal(found * p, places)
+        chances += weights[part] @ np.exp((logs @ counts)[:, None] - logs)
+    return _normal(chances * p, places)
 
 
 def laplace(behind: Floats) -> Floats:
@@ -192,13 +192,13 @@ def laplace(behind: Floats) -> Floats:
         for some, nodes in ((narrow, _FEW_NODES), (~narrow, _NODES))
     ]
     z, weights = (np.concatenate(side) for side in zip(*sides, strict=True))
-    found = np.zeros(places_of.size)
+    chances = np.zeros(places_of.size)
     for part in _parts(z.size, places_of.size):
         x = z[part, None] + places_of
         log_below = np.where(x < 0, x - math.log(2), np.log1p(-np.exp(-np.abs(x)) / 2))
         density = -np.abs(x) - math.log(2)
-        found += weights[part] @ np.exp((log_below @ counts)[:, None] - log_below + density)
-    return _normal(np.where(places_of < _CERTAIN, found, 0.0), places)
+        chances += weights[part] @ np.exp((log_below @ counts)[:, None] - log_below + density)
+    return _normal(np.where(places_of < _CERTAIN, chances, 0.0), places)
 
 
 def gumbel_depth(options: int, best: int, tail: float) -> float:

@@ -130,13 +130,13 @@ def sample_sensitivity(
         rows = listed(called(make, "draw", n + 1), "draw", "a function of k that returns k rows", most=n + 1)
         if len(rows) != n + 1:
             raise RequestError(f"draw(k) must return k rows; asked for {n + 1}, it returned {len(rows)}")
-        one, other = (
+        first, other = (
             _numbers(called(answer, "function", rows[:n])),
             _numbers(called(answer, "function", [*rows[: n - 1], rows[n]])),
         )
-        if len(one) != len(other):
+        if len(first) != len(other):
             raise RequestError("the function must return the same number of answers for all rows")
-        moves = [abs(a - b) for a, b in zip(one, other, strict=True)]
+        moves = [abs(a - b) for a, b in zip(first, other, strict=True)]
         largest = max(largest, sum(moves, Fraction(0)) if way == "sum" else max(moves, default=Fraction(0)))
     return SampledSensitivity(
         value=largest, gamma=open_probability(gamma, "gamma"), samples=samples, norm=cast(Norm, way)

@@ -530,10 +530,10 @@ class SmoothQuantile(Mechanism):
 
     def __repr__(self) -> str:
         ruler = self.smooth.ruler
-        told = (
+        text = (
             f"q={shown(self.q)}, low={shown(ruler.low)}, high={shown(ruler.high)}, epsilon={shown(self.smooth.total)}"
         )
-        return f"SmoothQuantile({told}, noise={self.smooth.noise!r})"
+        return f"SmoothQuantile({text}, noise={self.smooth.noise!r})"
 
 
 def best_pair(rows: NDArray[np.int64], middle: int, beta: Fraction) -> float:
@@ -567,10 +567,10 @@ def best_pair(rows: NDArray[np.int64], middle: int, beta: Fraction) -> float:
             best = max(best, *(float(scores(i, first, last).max()) for i in range(low, high + 1)))
             continue
         i = (low + high) // 2
-        found = scores(i, first, last)
-        top = float(found.max())
+        scored = scores(i, first, last)
+        top = float(scored.max())
         best = max(best, top)
-        near = np.flatnonzero(found >= top * _TIE) if top > 0 else np.array([0, last - first])
+        near = np.flatnonzero(scored >= top * _TIE) if top > 0 else np.array([0, last - first])
         waiting.append((low, i - 1, first, first + int(near[-1])))
         if top > 0 or rows[i] < rows[middle]:
             waiting.append((i + 1, high, first + int(near[0]), last))

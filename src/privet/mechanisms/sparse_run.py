@@ -111,8 +111,8 @@ def accuracy(threshold_scale: float, query_scale: float, queries: int, beta: Fra
     if beta < _FEWEST:
         return most_wrong
     ratio = query_scale / threshold_scale
-    found = least(lambda alpha: _failure(alpha, ratio, queries) <= beta, 0.0, most_wrong / threshold_scale)
-    return threshold_scale * found * (1 + 1e-9)
+    scaled = least(lambda alpha: _failure(alpha, ratio, queries) <= beta, 0.0, most_wrong / threshold_scale)
+    return threshold_scale * scaled * (1 + 1e-9)
 
 
 def _failure(alpha: float, ratio: float, queries: int) -> float:
@@ -184,13 +184,13 @@ def crossings_of_many(
             yield run + start, order, places, gaps
             continue
         for row, (bar, each) in enumerate(zip(bars.tolist(), noisy, strict=True)):
-            found = Run(steps, limit, refresh=True, bar=bar).cross(each)
-            places, gaps = ([one[part] for one in found] for part in (0, 1))
+            crossings = Run(steps, limit, refresh=True, bar=bar).cross(each)
+            places, gaps = ([crossing[part] for crossing in crossings] for part in (0, 1))
             yield (
-                np.full(len(found), start + row),
-                np.arange(len(found)),
+                np.full(len(crossings), start + row),
+                np.arange(len(crossings)),
                 np.array(places, dtype=int),
-                objects_of(gaps, (len(found),)),
+                objects_of(gaps, (len(crossings),)),
             )
 
 
@@ -257,13 +257,13 @@ class Run:
             self.left -= len(places)
             return list(zip(places.tolist(), gaps.tolist(), strict=True))
         # Noise behind a crossing has decided nothing yet, so it may meet the next bar.
-        found: list[tuple[int, int]] = []
+        crossings: list[tuple[int, int]] = []
         place = 0
         while self.left and (place := self._next(noisy, place)) < noisy.size:
-            found.append((place, int(noisy[place]) - self._bar))
+            crossings.append((place, int(noisy[place]) - self._bar))
             self._count()
             place += 1
-        return found
+        return crossings
 
     def _next(self, noisy: Any, start: int) -> int:
         """Return the first place at or after `start` that reaches the bar, or the array's end."""

@@ -72,7 +72,7 @@ class TopK(SelectionMechanism):
         total, chance = positive(epsilon, "epsilon"), failure_probability(delta)
         each = total / winners
         if chance:
-            found = calibrate(
+            calibrated = calibrate(
                 lambda loss: ExponentialEvent(epsilon=Fraction(loss)),
                 Approximate(epsilon=total, delta=chance),
                 times=winners,
@@ -80,7 +80,7 @@ class TopK(SelectionMechanism):
                 start=float(each),
                 relative=1e-7,
             )
-            each = max(each, Fraction(found))
+            each = max(each, Fraction(calibrated))
         super().__init__(sensitivity=sensitivity, epsilon=each, monotone=monotone)
         set_fields(self, k=winners)
 
@@ -188,7 +188,7 @@ class TopKWithGaps(SelectionMechanism):
         import numpy as np
 
         orders, steps = self._top(scores, size=read_times(times))
-        exact = [gap for several in steps for gap in several]
+        exact = [gap for row in steps for gap in row]
         narrow = max(exact, default=0) < 2**62
         gaps = (np.array(exact, dtype=np.int64) if narrow else objects_of(exact, (len(exact),))).reshape(orders.shape)
         return np.hstack([orders, from_grid(gaps, self._exponent, like=Numbers(gaps, gaps.shape, False))])

@@ -113,8 +113,8 @@ class Tulap(Mechanism):
         numbers = read_numbers(value, "value", wide=True)
         at = np.atleast_1d(read_floats(value, "value"))
         nearest = np.floor(at + 0.5)
-        found = probability_below(self, nearest, nearest - at)
-        return float(found[0]) if numbers.shape is None else found.reshape(numbers.shape)
+        shares = probability_below(self, nearest, nearest - at)
+        return float(shares[0]) if numbers.shape is None else shares.reshape(numbers.shape)
 
     @cached_property
     def truncated(self) -> float:

@@ -164,15 +164,15 @@ def accepts_many(ratio: Fraction, x: Fraction, count: int, source: Source) -> ND
     """Return this many tosses of `accepts`, by the same comparison and the same error, on whole arrays."""
     numerators = source.words(count) & np.uint64(MASK)
     uniform = numerators.view(np.int64) * ULP
-    answers, told = np.zeros(count, dtype=np.bool_), np.zeros(count, dtype=np.bool_)
+    answers, certain = np.zeros(count, dtype=np.bool_), np.zeros(count, dtype=np.bool_)
     if x < FAR:
         above, below = math.log(ratio.numerator), math.log(ratio.denominator)
         with np.errstate(divide="ignore"):
             excess = -np.log(uniform) - (float(x) - above + below)
         # NumPy's logarithm may be off by LOG_ACCURACY units of a value below 14, far less than the slack of 16 * 2**-48
-        told = (uniform > 2.0**-20) & (np.abs(excess) > 2.0**-42 + SLACK * (16 + float(x) + abs(above) + abs(below)))
-        answers = told & (excess > 0.0)
-    for lane in np.flatnonzero(~told).tolist():
+        certain = (uniform > 2.0**-20) & (np.abs(excess) > 2.0**-42 + SLACK * (16 + float(x) + abs(above) + abs(below)))
+        answers = certain & (excess > 0.0)
+    for lane in np.flatnonzero(~certain).tolist():
         answers[lane] = reaches(LazyUniform(int(numerators[lane]), UNIFORM_BITS, source), ratio, x)
     return answers
 
@@ -329,9 +329,9 @@ def accepts_each(
     with np.errstate(divide="ignore"):
         excess = -np.log(uniform) - (x - above - unit + below)
     slack = 2.0**-42 + SLACK * (16 + x + above + np.abs(unit) + below)
-    told = (uniform > 2.0**-20) & (x < FAR) & (np.abs(excess) > slack)
-    kept = told & (excess > 0.0)
-    for lane in np.flatnonzero(~told).tolist():
+    certain = (uniform > 2.0**-20) & (x < FAR) & (np.abs(excess) > slack)
+    kept = certain & (excess > 0.0)
+    for lane in np.flatnonzero(~certain).tolist():
         ratio = Fraction(int(wide[lane]), int(bound[lane])) * Fraction(2) ** int(units[lane])
         kept[lane] = reaches(LazyUniform(int(numerators[lane]), UNIFORM_BITS, source), ratio, rate * int(far[lane]))
     return np.asarray(kept)

@@ -258,37 +258,37 @@ class CoinBytes:
 
     def __init__(self, p: Fraction) -> None:
         exact = [ENTRIES * p ** byte.bit_count() * (1 - p) ** (8 - byte.bit_count()) for byte in range(256)]
-        whole = [int(one) for one in exact]
+        whole = [int(share) for share in exact]
         self._left = sum(whole)
         """The first entry that belongs to no byte by itself."""
         self._table = np.zeros(ENTRIES, dtype=np.uint8)
         self._table[: self._left] = np.repeat(np.arange(256), whole)
-        self._ends = list(accumulate(one - count for one, count in zip(exact, whole, strict=True)))
+        self._ends = list(accumulate(share - count for share, count in zip(exact, whole, strict=True)))
         # an end below the word, or the next one, decides; a word that holds an end is drawn on
         total = self._ends[-1] or Fraction(1)
         self._bounds = np.array([min(int(end * _WORDS / total), _WORDS - 1) for end in self._ends], dtype=np.uint64)
 
     def fill(self, count: int, source: Source = SYSTEM) -> Bytes:
         """Return this many bytes of independent coins."""
-        found = np.empty(count, dtype=np.uint8)
+        drawn = np.empty(count, dtype=np.uint8)
         for start in range(0, count, _BLOCK):
-            block = found[start : start + _BLOCK]
+            block = drawn[start : start + _BLOCK]
             entries = source.words(-(-block.size // 4)).view(np.uint16)[: block.size]
             np.take(self._table, entries, out=block, mode="clip")
             if self._left < ENTRIES:
                 lanes = np.flatnonzero(entries >= self._left)
                 block[lanes] = self._rest(lanes.size, source)
-        return found
+        return drawn
 
     def _rest(self, count: int, source: Source) -> Bytes:
         """Return bytes for entries that were left over."""
         words = source.words(count)
-        found = np.searchsorted(self._bounds, words, side="right")
+        drawn = np.searchsorted(self._bounds, words, side="right")
         for lane in np.flatnonzero(
             self._bounds[np.minimum(np.searchsorted(self._bounds, words), 255)] == words
         ).tolist():
-            found[lane] = _drawn_on(int(words[lane]), self._ends, source)
-        return found.astype(np.uint8)
+            drawn[lane] = _drawn_on(int(words[lane]), self._ends, source)
+        return drawn.astype(np.uint8)
 
 
 def _drawn_on(word: int, ends: list[Fraction], source: Source) -> int:

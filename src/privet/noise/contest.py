@@ -382,7 +382,7 @@ class Contest(Race):
         """Return the leaders of this many independent contests, and the gaps behind each."""
         parts = [self._lead_with_gaps(rows, count, step, SYSTEM) for rows in self._blocks(contests)]
         orders = np.concatenate([np.empty((0, count), dtype=np.int64), *(order for order, _ in parts)])
-        return orders, [gaps for _, several in parts for gaps in several]
+        return orders, [gaps for _, lists in parts for gaps in lists]
 
     def _blocks(self, contests: int) -> list[int]:
         most = max(1, BLOCK // self.size)
@@ -486,8 +486,8 @@ def _low(bounds: Bounds) -> Fraction:
 def _ahead(low: Floats, high: Floats, count: int) -> list[int]:
     """Return all that may be among this many least keys of a row."""
     goal = np.partition(high, count - 1)[count - 1]
-    found: list[int] = np.flatnonzero(low <= goal).tolist()
-    return found
+    ahead: list[int] = np.flatnonzero(low <= goal).tolist()
+    return ahead
 
 
 def _fronts(low: Floats, high: Floats, count: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
@@ -515,5 +515,5 @@ def _floors(least: Floats, most: Floats, unit: float) -> NDArray[np.int64]:
     with np.errstate(over="ignore", invalid="ignore"):
         low, high = least / unit, most / unit
         whole_part = np.floor(low)
-        told = (least >= 0.0) & (most < 2.0**30 * unit) & (high < whole_part + 1 - _AWAY) & (low > whole_part + _AWAY)
-    return np.where(told, np.where(told, whole_part, 0.0), float(_UNTOLD)).astype(np.int64)
+        sure = (least >= 0.0) & (most < 2.0**30 * unit) & (high < whole_part + 1 - _AWAY) & (low > whole_part + _AWAY)
+    return np.where(sure, np.where(sure, whole_part, 0.0), float(_UNTOLD)).astype(np.int64)

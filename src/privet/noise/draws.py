@@ -324,14 +324,14 @@ class PlanarSampler:
 
     def fill(self, count: int, source: Source = SYSTEM) -> Points:
         """Return this many points, one in each row."""
-        found = np.empty((count, 2), dtype=np.int64)
+        points = np.empty((count, 2), dtype=np.int64)
         left = np.arange(count)
         while left.size:
             drawn = self._sides.fill_signed(2 * left.size, source).reshape(-1, 2)
             kept = self.keeps(drawn, source)
-            found[left[kept]] = drawn[kept]
+            points[left[kept]] = drawn[kept]
             left = left[~kept]
-        return found
+        return points
 
     def keeps(self, points: Points, source: Source) -> NDArray[np.bool_]:
         """Return which points are kept, each by a toss of its own."""
@@ -352,7 +352,7 @@ class PlanarSampler:
             digits += WORD_BITS
             root = math.isqrt(square << 2 * digits)
             exact = root * root == square << 2 * digits
-            low, high = (self.rate * Fraction(one, 1 << digits) - self._slow * (a + b) for one in (root, root + 1))
+            low, high = (self.rate * Fraction(end, 1 << digits) - self._slow * (a + b) for end in (root, root + 1))
             least, most = uniform.exponential()
             if Fraction(least) >= (low if exact else high):
                 return True

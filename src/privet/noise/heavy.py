@@ -223,9 +223,9 @@ def _fill(scale: Fraction, region: DrawRegion, count: int, source: Source) -> ND
         points = min(left, BLOCK)
         u, v = source.words(points), source.words(points)
         sizes, kept = settle_many(scale, region, u, v, source)
-        found = sizes[kept]
-        parts.append(np.where(source.words(found.size) & np.uint64(1), found, -found))
-        left -= found.size
+        accepted = sizes[kept]
+        parts.append(np.where(source.words(accepted.size) & np.uint64(1), accepted, -accepted))
+        left -= accepted.size
     return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
 
 
@@ -233,18 +233,18 @@ def settle_many(
     scale: Fraction, region: DrawRegion, u: Words, v: Words, source: Source
 ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """Return what `settle` returns for many points, and which lie inside: in doubles where they are sure of it."""
-    told = (u >= _LEAST_WORD) & (v >= _LEAST_WORD)
-    x, y = (np.where(told, each, _LEAST_WORD) * 2.0**-_BITS for each in (u, v))
+    certain = (u >= _LEAST_WORD) & (v >= _LEAST_WORD)
+    x, y = (np.where(certain, each, _LEAST_WORD) * 2.0**-_BITS for each in (u, v))
     left, right = region.sides(x, y)
     both = left + right
-    told &= (both > _VANISHING) & (np.abs(left - right) > _TELLS * both)
+    certain &= (both > _VANISHING) & (np.abs(left - right) > _TELLS * both)
     kept = left <= right
     moved = float(scale) * y / x + 0.5
     sizes = np.floor(np.minimum(moved, _NARROW))
     near = np.abs(moved - np.rint(moved)) <= _ROUNDS * moved
-    told &= ~kept | ((moved < _NARROW) & ~near)
+    certain &= ~kept | ((moved < _NARROW) & ~near)
     whole_sizes: NDArray[Any] = sizes.astype(np.int64)
-    for lane in np.flatnonzero(~told).tolist():
+    for lane in np.flatnonzero(~certain).tolist():
         size = settle(scale, region, int(u[lane]), int(v[lane]), source)
         kept[lane] = size is not None
         if size is not None and size >= 2**62:

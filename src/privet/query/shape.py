@@ -178,7 +178,7 @@ MOST_ROWS = 2**50
 _EXACT = 2**53
 """Whole numbers up to here are doubles."""
 
-_MOST = 10**6
+_MAX_CONTRIBUTION = 10**6
 
 
 def schema_of(relation: Relation, tables: Mapping[str, Schema]) -> Schema:
@@ -344,8 +344,8 @@ class _Shape:
         if left.contribution.chosen or right.contribution.chosen:
             return AUTO
         return Contribution(
-            groups=min(left.contribution.groups * right.contribution.groups, _MOST),
-            rows=min(left.contribution.rows * right.contribution.rows, _MOST),
+            groups=min(left.contribution.groups * right.contribution.groups, _MAX_CONTRIBUTION),
+            rows=min(left.contribution.rows * right.contribution.rows, _MAX_CONTRIBUTION),
         )
 
     def _group(self, relation: GroupWithin) -> Schema:
@@ -383,7 +383,7 @@ class _Shape:
             columns[name] = _either(parts)
         contribution = Contribution(
             groups=max(schema.contribution.groups for schema in schemas),
-            rows=min(sum(schema.contribution.rows for schema in schemas), _MOST),
+            rows=min(sum(schema.contribution.rows for schema in schemas), _MAX_CONTRIBUTION),
         )
         if any(schema.contribution.chosen for schema in schemas):
             contribution = AUTO

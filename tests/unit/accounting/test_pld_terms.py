@@ -183,7 +183,7 @@ def test_grouping_many_factors_changes_nothing_but_the_speed(monkeypatch):
     parts = [LossPart(upper(pair, 1e-2, extent(pair, 0))[0], 1 + k % 3) for k, pair in enumerate(pairs)]
     window = LossWindow(-2000, 2500)
     grouped = compose(parts, window, 0.5, PROBES)
-    monkeypatch.setattr("privet.accounting.pld.distribution._MANY", 10**6)
+    monkeypatch.setattr("privet.accounting.pld.distribution._MIN_GROUPED", 10**6)
     single = compose(parts, window, 0.5, PROBES)
     apart = float(np.linalg.norm(grouped.masses - single.masses))
     assert apart <= grouped.rounding + single.rounding

@@ -136,11 +136,11 @@ def _atom(epsilon: Floats, mass: float, loss: float) -> Floats:
 def _finite(epsilon: Floats, p: tuple[Fraction, ...], q: tuple[Fraction, ...]) -> Floats:
     merged: dict[Fraction, Fraction] = {}
     infinite = Fraction(0)
-    for one, other in zip(p, q, strict=True):
+    for first, other in zip(p, q, strict=True):
         if other == 0:
-            infinite += one
-        elif one > other:
-            merged[one / other] = merged.get(one / other, Fraction(0)) + one
+            infinite += first
+        elif first > other:
+            merged[first / other] = merged.get(first / other, Fraction(0)) + first
     total = np.zeros_like(epsilon)
     for ratio, mass in merged.items():
         total += _atom(epsilon, float_up(mass), _log_up(ratio))
@@ -149,7 +149,7 @@ def _finite(epsilon: Floats, p: tuple[Fraction, ...], q: tuple[Fraction, ...]) -
 
 
 def _largest_loss(p: tuple[Fraction, ...], q: tuple[Fraction, ...]) -> float:
-    ratios = [one / other for one, other in zip(p, q, strict=True) if one > other > 0]
+    ratios = [first / other for first, other in zip(p, q, strict=True) if first > other > 0]
     return max((_log_up(ratio) for ratio in ratios), default=0.0)
 
 
@@ -279,13 +279,13 @@ def _losses(first: int, count: int, steps: int, sigma_squared: Fraction) -> tupl
     return nearest, lost + more + (np.abs(lost) + np.abs(more)) * 2.0**-50
 
 
-def _product_error(one: float, many: Floats, product: Floats) -> Floats:
-    """Return one * many - product, exactly, for many products at once.
+def _product_error(single: float, many: Floats, product: Floats) -> Floats:
+    """Return single * many - product, exactly, for many products at once.
 
     Cites: [Hig02, exact products of doubles].
     """
     halves = []
-    for factor in (np.full_like(many, one), many):
+    for factor in (np.full_like(many, single), many):
         grown = factor * (2.0**27 + 1)
         high = grown - (grown - factor)
         halves.append((high, factor - high))

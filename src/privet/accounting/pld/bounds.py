@@ -75,9 +75,9 @@ def gather(event: Event) -> Gathered:
     counts: dict[Pair, int] = {}
     whole: list[Pair] = []
     log_kept = 0.0
-    found = [(*_stripped(atom.pair()), times) for atom, times in read_event(event).atoms().items()]
-    decided = any(getattr(pair, "ordered", False) for pair, _, _ in found)
-    for bare, failure, times in found:
+    stripped = [(*_stripped(atom.pair()), times) for atom, times in read_event(event).atoms().items()]
+    decided = any(getattr(pair, "ordered", False) for pair, _, _ in stripped)
+    for bare, failure, times in stripped:
         pair = EitherOrderPair(bare) if decided and not has_order(bare) else bare
         log_kept += times * (math.log1p(-failure) if failure < 1 else -math.inf)
         if pair.reach() == (0.0, 0.0) and not _tells(pair):
@@ -183,11 +183,11 @@ class Aim:
 def sketch(pairs: Sequence[Copies], reaches: Sequence[Extent], sides: Sequence[int] = (0, 1)) -> dict[int, Sketch]:
     """Return the directions of a composition, 0 forward and 1 backward, on coarse lattices."""
     cells = min(1024, max(16, 8192 // len(pairs)))
-    found = []
+    parts = []
     for copies, reach in zip(pairs, reaches, strict=True):
         step = max(reach.forward, reach.backward, 1e-300) / cells
-        found.append((upper(copies.pair, step, reach), copies.times))
-    return {side: Sketch([LossPart(both[side], times) for both, times in found]) for side in sides}
+        parts.append((upper(copies.pair, step, reach), copies.times))
+    return {side: Sketch([LossPart(both[side], times) for both, times in parts]) for side in sides}
 
 
 def reaches_of(pairs: Sequence[Copies], level: float) -> list[Extent]:
@@ -236,12 +236,12 @@ def aligned(pairs: Sequence[Copies], step: float) -> float:
     return shared / (block * math.ceil(cells / block))
 
 
-def _divisor(one: float, other: float) -> float:
+def _divisor(first: float, other: float) -> float:
     """Return the greatest common divisor of two reals that are commensurable to within 1e-9, else something tiny."""
-    largest = max(one, other)
+    largest = max(first, other)
     while other > 1e-9 * largest:
-        one, other = other, abs(math.remainder(one, other))
-    return one
+        first, other = other, abs(math.remainder(first, other))
+    return first
 
 
 def _chernoff(tilt: float) -> float:
@@ -416,19 +416,19 @@ def _epsilon(event: Event, delta: Number, tolerance: float, *, tight: bool) -> B
     gathered = gather(event)
     left = remaining(allowed, gathered.failure)
     if allowed < Fraction(gathered.failure):  # the failures alone may exceed delta, whatever the pairs say
-        found = Bounds(0.0, math.inf)
+        bounds = Bounds(0.0, math.inf)
     elif not gathered.pairs:
-        found = Bounds(0.0, 0.0)
+        bounds = Bounds(0.0, 0.0)
     elif gathered.alone is not None:
-        found = _alone_epsilon(gathered.alone, left)
+        bounds = _alone_epsilon(gathered.alone, left)
     elif left > 0:
-        found = _answer(gathered.pairs, _AtDelta(left), tolerance, tight=tight)
+        bounds = _answer(gathered.pairs, _AtDelta(left), tolerance, tight=tight)
     else:
-        found = Bounds(0.0, math.inf)
+        bounds = Bounds(0.0, math.inf)
     if allowed >= event.slack():
         pure = event.pure()
-        found = Bounds(found.lower, min(found.upper, float_up(pure)))
-    return Bounds(min(found), found.upper)
+        bounds = Bounds(bounds.lower, min(bounds.upper, float_up(pure)))
+    return Bounds(min(bounds), bounds.upper)
 
 
 def _delta(event: Event, epsilon: Number, tolerance: float, *, tight: bool) -> Bounds:
@@ -439,15 +439,15 @@ def _delta(event: Event, epsilon: Number, tolerance: float, *, tight: bool) -> B
         promised = float_up(event.slack())
         return Bounds(min(gathered.failure * _ACCURACY, promised), promised)
     if not gathered.pairs:
-        found = Bounds(0.0, 0.0)
+        bounds = Bounds(0.0, 0.0)
     elif gathered.alone is not None:
         curve = _both(gathered.alone)
-        found = Bounds(curve(at) * _ACCURACY, curve(at))
+        bounds = Bounds(curve(at) * _ACCURACY, curve(at))
     else:
-        found = _answer(gathered.pairs, _AtEpsilon(at), tolerance, tight=tight)
+        bounds = _answer(gathered.pairs, _AtEpsilon(at), tolerance, tight=tight)
     failure, kept = gathered.failure, 1 - gathered.failure
-    above = min(1.0, (failure + kept * found.upper) * (1 + 2.0**-50)) if failure else found.upper
-    below = (failure + kept * found.lower) * _ACCURACY if failure else found.lower
+    above = min(1.0, (failure + kept * bounds.upper) * (1 + 2.0**-50)) if failure else bounds.upper
+    below = (failure + kept * bounds.lower) * _ACCURACY if failure else bounds.lower
     return Bounds(min(below, above), above)
 
 
@@ -512,8 +512,8 @@ def _answer(pairs: tuple[Copies, ...], question: _AtDelta | _AtEpsilon, toleranc
             return Bounds(0.0, estimate)
         aimed = aim(sketches[side], tilt)
         step = step_for(pairs, reaches, aimed, question.scale(estimate), tolerance)
-        one = _refined(pairs, question, aimed, _Course(side, tuple(reaches), step), tight=tight)
-        best = one if best is None else Bounds(max(best.lower, one.lower), max(best.upper, one.upper))
+        refined = _refined(pairs, question, aimed, _Course(side, tuple(reaches), step), tight=tight)
+        best = refined if best is None else Bounds(max(best.lower, refined.lower), max(best.upper, refined.upper))
     return Bounds(0.0, math.inf) if best is None else best
 
 

@@ -186,8 +186,8 @@ def _lower_side(curve: Curve, step: float, far: float, reach: float) -> _Side:
     left, right = np.where(flat, rest, left), np.where(flat, rest, right)
     heights = np.minimum(np.append(left, rest), np.append(left[0], right))
     corners = _convex_corners(places, heights, step)
-    found = -_slopes(places, heights, step, corners)
-    falling = np.maximum.accumulate(found[::-1])[::-1] * (1 - _ROUNDING)
+    slopes = -_slopes(places, heights, step, corners)
+    falling = np.maximum.accumulate(slopes[::-1])[::-1] * (1 - _ROUNDING)
     return _side(np.repeat(falling, np.diff(corners)), places, step, (rest, 0.0))
 
 

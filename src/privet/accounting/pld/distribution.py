@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _UNIT = 2.0**-53
 _PER_LEVEL = 8 * _UNIT
 """Relative error of one level of butterflies, in each output, against the sum of the inputs' magnitudes."""
-_MANY = 32
+_MIN_GROUPED = 32
 """From here on, factors are multiplied in groups first: short transforms for many, long ones for few."""
 
 
@@ -165,7 +165,7 @@ def compose(parts: Sequence[LossPart], window: LossWindow, tilt: float, probes: 
         weights, log_mass = _tilted(part.lattice, tilt)
         log_total += part.times * log_mass
         factors.append(_Factor(weights, part.lattice.lowest, part.times, 0.0))
-    masses, lost = _multiplied(_grouped(factors, size) if len(factors) >= _MANY else factors, size)
+    masses, lost = _multiplied(_grouped(factors, size) if len(factors) >= _MIN_GROUPED else factors, size)
     above = below = 0.0
     whole = support(parts)
     if window.highest < whole.highest or window.lowest > whole.lowest:

@@ -319,7 +319,7 @@ PUBLIC = "public"
 DECLARED = "declared"
 """Marks an identifier that stands for a declared table or view, whatever a CTE is called."""
 
-_MOST = 200
+_MAX_SCHEMA_LENGTH = 200
 
 
 def read_schema(value: object) -> str | None:
@@ -327,7 +327,7 @@ def read_schema(value: object) -> str | None:
     if value is None:
         return None
     words = plain_text(value, "schema").split(".")
-    if not 1 <= len(words) <= 2 or not all(word.strip() for word in words) or sum(map(len, words)) > _MOST:
+    if not 1 <= len(words) <= 2 or not all(word.strip() for word in words) or sum(map(len, words)) > _MAX_SCHEMA_LENGTH:
         raise BadParameter("schema", value, "a name such as 'clinic', or a catalogue and a name: 'warehouse.clinic'")
     return ".".join(words)
 
