@@ -583,8 +583,7 @@ def _crossed(answer: Answer, down: Series, across: Series, cells: Series, *, tot
     places = {pair: place for place, pair in enumerate(pairs)}
     names = _labels(columns, taken=(down.name,))
     crossed = [
-        _picked(cells, name, [places.get((row, column)) for row in rows])
-        for column, name in zip(columns, names, strict=True)
+        _picked(cells, name, [places.get((row, key)) for row in rows]) for key, name in zip(columns, names, strict=True)
     ]
     if not totals:
         return CrossTab((Series(down.name, rows), *crossed), answer.confidence, answer.notes)

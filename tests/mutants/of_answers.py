@@ -311,8 +311,8 @@ MUTANTS: list[Mutant] = [
     *of(
         "planner.make:_beside_means",
         "unit/planner/test_sums_beside_means.py",
-        ("aggregate.sums()[0] not in others", "True"),
-        ("others.union(draft.known).issuperset(aggregate.sums())", "True"),
+        ("total.sums()[0] not in others", "True"),
+        ("others.union(draft.known).issuperset(total.sums())", "True"),
     ),
     *of(
         "aggregates.column_sums:CentredTotal.predicted_width",

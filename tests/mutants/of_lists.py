@@ -84,7 +84,7 @@ MUTANTS: list[Mutant] = [
     *of(
         "planner.cells:_axis",
         CELLS,
-        ("pieces_of.setdefault(missing, [])", "pieces_of.pop(missing, None)"),
+        ("pieces.setdefault(missing, [])", "pieces.pop(missing, None)"),
         ("expression not in question.about", "False"),
     ),
     *of("planner.cells:_Asked.terms", CELLS, ("place not in grouped", "False")),

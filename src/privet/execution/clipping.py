@@ -413,21 +413,18 @@ def _estimate(answer: Answer, name: str) -> Estimate | None:
 
 def _share(answer: Answer, name: str) -> Estimate | None:
     """Return a part of a whole: its interval lies between 0 and 1, and is all of that where nothing is known."""
-    estimate = _estimate(answer, name)
-    if estimate is None:
+    share = _estimate(answer, name)
+    if share is None:
         return None
-    low, high = (
-        (0.0 if math.isnan(estimate.low) else estimate.low),
-        (1.0 if math.isnan(estimate.high) else estimate.high),
-    )
+    low, high = (0.0 if math.isnan(share.low) else share.low), (1.0 if math.isnan(share.high) else share.high)
     low, high = min(max(low, 0.0), 1.0), min(max(high, 0.0), 1.0)
     return Estimate(
-        value=estimate.value,
+        value=share.value,
         low=low,
         high=max(low, high),
-        confidence=estimate.confidence,
-        standard_error=estimate.standard_error,
-        covers=estimate.covers,
+        confidence=share.confidence,
+        standard_error=share.standard_error,
+        covers=share.covers,
     )
 
 

@@ -141,19 +141,17 @@ def arranged(
         return none
     price = _Price(family, tuple(alone), tuple(weights))
     left = [price.measured(release, planned, bounded) for release in candidates(questions, alone, tables)]
-    tried = [release for release in left if release is not None]
+    tried = [trial for trial in left if trial is not None]
     kept: list[_Measured] = []
     least = price.total(kept)
     while tried:
-        totals = [
-            (price.total([*kept, release]), rows_in(release.release), place) for place, release in enumerate(tried)
-        ]
+        totals = [(price.total([*kept, trial]), rows_in(trial.release), place) for place, trial in enumerate(tried)]
         total, _, place = min(totals)
         if total >= least * _LESS:
             break
         best, least = tried[place], total
         kept.append(best)
-        tried = [release for release in tried if not {*release.release.places} & {*best.release.places}]
+        tried = [trial for trial in tried if not {*trial.release.places} & {*best.release.places}]
     while kept:
         made = _made(kept, questions, weights, price, planned, bounded)
         if made is not None:
@@ -196,7 +194,7 @@ class _Price:
 
     def total(self, kept: Sequence[_Measured]) -> float:
         """Return the variance of all answers together, each times its weight, where some share releases."""
-        taken = {place for release in kept for place in release.release.places}
+        taken = {place for trial in kept for place in trial.release.places}
         parts: dict[str, tuple[int, int]] = {}
         rest = 0.0
         for place, plan in enumerate(self.alone):
@@ -209,10 +207,10 @@ class _Price:
                 own = max(parts[part.digest][1] for part in parts_of(plan))
                 rest += self.weights[place] * self.variances[place] / own**self.power
         shares = float(sum(measures * weight for measures, weight in parts.values()))
-        for release in kept:
-            each = release.share * max(self.weights[place] for place in release.release.places)
-            shares += release.measures * each
-            places = zip(release.release.places, release.variances, strict=True)
+        for trial in kept:
+            each = trial.share * max(self.weights[place] for place in trial.release.places)
+            shares += trial.measures * each
+            places = zip(trial.release.places, trial.variances, strict=True)
             rest += sum(self.weights[place] * variance for place, variance in places) / each**self.power
         return float(rest * shares**self.power)
 
@@ -253,23 +251,21 @@ def _made(
     """Return the plans where questions share releases; None where these err more than one by one, after all."""
     asked, shares = list(questions), [_PARTS * weight for weight in weights]
     terms = [1.0] * len(questions)
-    for release in kept:
-        heaviest = max(weights[place] for place in release.release.places)
-        for place, query, factor in zip(
-            release.release.places, release.release.queries, release.release.terms, strict=True
-        ):
-            asked[place], terms[place], shares[place] = query, factor, round(_PARTS * release.share) * heaviest
+    for trial in kept:
+        heaviest = max(weights[place] for place in trial.release.places)
+        for place, query, factor in zip(trial.release.places, trial.release.queries, trial.release.terms, strict=True):
+            asked[place], terms[place], shares[place] = query, factor, round(_PARTS * trial.share) * heaviest
     try:
         plans = list(planned(asked, shares, None))
     except PrivetError:
         return None
     variances = [factor * variance_of(plan) for plan, factor in zip(plans, terms, strict=True)]
-    for release in kept:
-        if release.strategy is not None:
-            if family_of([plans[release.release.places[0]]]) != price.family:
+    for trial in kept:
+        if trial.strategy is not None:
+            if family_of([plans[trial.release.places[0]]]) != price.family:
                 return None
             rewritten = with_strategy(
-                release.release, release.strategy, plans, bounded(release.release.queries[0]), price.alone
+                trial.release, trial.strategy, plans, bounded(trial.release.queries[0]), price.alone
             )
             for place, plan, variance in rewritten:
                 plans[place], variances[place] = plan, variance
@@ -277,11 +273,11 @@ def _made(
     if _weighed(variances, weights) >= _weighed(apart, weights) * _LESS:
         return None
     gains = []
-    for release in kept:
-        before, after = (sum(each[place] for place in release.release.places) for each in (apart, variances))
-        rowwise = plans[release.release.places[0]].passes[0].scan.schema.unit.rowwise
-        name = None if release.strategy is None else release.strategy.name
-        gains.append(Gain(release.release, before / after, rowwise, name))
+    for trial in kept:
+        before, after = (sum(each[place] for place in trial.release.places) for each in (apart, variances))
+        rowwise = plans[trial.release.places[0]].passes[0].scan.schema.unit.rowwise
+        name = None if trial.strategy is None else trial.strategy.name
+        gains.append(Gain(trial.release, before / after, rowwise, name))
     return SharedPlans(tuple(plans), tuple(gains))
 
 
@@ -364,11 +360,11 @@ def _of_reading(reading: Reading, plan: Plan, power: int) -> float:
     return sum(variances)
 
 
-def all_answered(release: SharedRelease, plan: Sequence[Plan], alone: Sequence[Plan]) -> bool:
+def all_answered(release: SharedRelease, found: Sequence[Plan], alone: Sequence[Plan]) -> bool:
     """Return whether each question of a release is answered as if alone; the groups of cells were compared before."""
     if release.blocks is None:
-        return all(type(plan) is Plan and not plan.discovers for plan in plan)
-    every = zip(plan, alone, release.blocks, strict=True)
+        return all(type(plan) is Plan and not plan.discovers for plan in found)
+    every = zip(found, alone, release.blocks, strict=True)
     return all(_answers(plan, other, block) for plan, other, block in every)
 
 

@@ -518,12 +518,8 @@ def _sharing(
     """
     alone = best = _cheapest(questions, targets, bounds, spend, name)
     asked, gains = list(questions), []
-    tried = [
-        candidate
-        for candidate in candidates(questions, alone.plans, bounds.tables)
-        if not candidate.grouped_several_times
-    ]
-    for release in sorted(tried, key=lambda candidate: -len(candidate.places)):
+    tried = [way for way in candidates(questions, alone.plans, bounds.tables) if not way.grouped_several_times]
+    for release in sorted(tried, key=lambda way: -len(way.places)):
         if any(asked[place] is not questions[place] for place in release.places):
             continue  # it is in a release already
         trial = list(asked)

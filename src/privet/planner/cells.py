@@ -271,11 +271,8 @@ def _together(family: Sequence[Counted]) -> list[list[Counted]]:
         wanted[linked] = None
     together: dict[tuple[int, ...], list[Counted]] = {}
     for about in wanted:
-        inside = [question for question in family if question.about <= about]
-        some, same = (
-            [question for question in inside if question.about],
-            [question for question in inside if question.about == about],
-        )
+        inside = [asked for asked in family if asked.about <= about]
+        some, same = [asked for asked in inside if asked.about], [asked for asked in inside if asked.about == about]
         for members in (inside, some, same):
             different = {
                 canonical([question.query.where, [question.keys[place] for place in level]])
@@ -338,22 +335,20 @@ def _axis(expression: Expression, members: Sequence[Counted], columns: Mapping[s
         return None
     truths = points_of((False, True), "boolean") if facts.kind == "boolean" else {}
     spans = [ValueSet((piece,)) for piece in (*points, *truths)]
-    pieces_of: dict[tuple[tuple[Any, ...], tuple[bool, ...]], list[tuple[Cut, Cut]]] = {}
+    pieces: dict[tuple[tuple[Any, ...], tuple[bool, ...]], list[tuple[Cut, Cut]]] = {}
     for piece in elementary([*regions, *spans]):
         if possible(*piece, facts):
             value = (points[piece],) if piece in points else ()
-            pieces_of.setdefault((value, tuple(region.has(*piece) for region in regions)), []).append(piece)
+            pieces.setdefault((value, tuple(region.has(*piece) for region in regions)), []).append(piece)
     # a value declared never to be NULL may still be NULL, and is counted by a question that does not name it
     missing = ((None,) if None in listed else (), tuple(region.null for region in regions))
-    pieces_of.setdefault(missing, [])
+    pieces.setdefault(missing, [])
     rest = ((), (False,) * len(regions))
     if not free:
-        pieces_of.pop(rest, None)
+        pieces.pop(rest, None)
     ranks = {(value,): place for place, value in enumerate(listed)}
-    order = sorted(
-        pieces_of, key=lambda kind: (kind == rest, ranks.get(kind[0], len(ranks)), pieces_of[kind][:1], kind[1])
-    )
-    atoms = tuple(CellPiece(tuple(pieces_of[kind]), kind == missing, *kind) for kind in order)
+    order = sorted(pieces, key=lambda key: (key == rest, ranks.get(key[0], len(ranks)), pieces[key][:1], key[1]))
+    atoms = tuple(CellPiece(tuple(pieces[key]), key == missing, *key) for key in order)
     whole = bool(order) and order[-1] == rest
     conditions = []
     for atom in atoms[:-1] if whole else atoms:

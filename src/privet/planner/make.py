@@ -279,9 +279,7 @@ def make_plan(
 def _sharing(draft: PlanDraft, best: Plan) -> Plan:
     """Return the plan whose SUMs share counts, if it errs less than the best one without, or meets a target better."""
     room = room_for(draft.spend, draft.share.measures, draft.share.parts)
-    for plan in [
-        candidate for candidate in (with_shared_counts(plan, room) for plan in draft.plans) if candidate is not None
-    ]:
+    for plan in [made for made in (with_shared_counts(plan, room) for plan in draft.plans) if made is not None]:
         nearer = draft.target is None or excess(plan, draft.target) < excess(best, draft.target)
         if nearer and (plan.unshared is best or errs_less(plan, best)):
             return replace(plan, unshared=best)
@@ -357,13 +355,9 @@ def _beside_means(draft: PlanDraft) -> dict[str, CentredTotal]:
         for total in aggregate.sums()
     }
     centred = {
-        name: CentredTotal(aggregate.argument)
-        for name, aggregate in draft.totals.items()
-        if aggregate.sums()[0] not in others
+        name: CentredTotal(total.argument) for name, total in draft.totals.items() if total.sums()[0] not in others
     }
-    return {
-        name: aggregate for name, aggregate in centred.items() if others.union(draft.known).issuperset(aggregate.sums())
-    }
+    return {name: total for name, total in centred.items() if others.union(draft.known).issuperset(total.sums())}
 
 
 def _errs_less(three: PlanDraft, two: PlanDraft, beside: Iterable[CentredTotal]) -> bool:

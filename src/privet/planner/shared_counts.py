@@ -175,9 +175,7 @@ def _term(scan: Scan, total: Sum, aggregate: Total) -> CentredTerm | None:
     centred, count = argument.centred(), argument.present()
     if not argument.middle or centred in scan.sums:
         return None
-    plain, moved, counted = (
-        sensitivity_of(summed, scan).l2_squared * summed.step**2 for summed in (total, centred, count)
-    )
+    plain, moved, counted = (sensitivity_of(part, scan).l2_squared * part.step**2 for part in (total, centred, count))
     return CentredTerm(total, centred, moved / plain, argument.middle**2 * counted / plain)
 
 
@@ -252,11 +250,9 @@ def _ratios(plan: Plan, reading: Reading, other: Plan, before: Reading) -> list[
     if was:
         return [_variance(plan, reading) / was]
     pairs = zip(reading.places, before.places, strict=True)
-    noisy = [
-        (place, earlier) for place, earlier in pairs if not isinstance(place, Known) and not isinstance(earlier, Known)
-    ]
-    summed = [(place, earlier) for place, earlier in noisy if plan.passes[place[0]].measures]
-    return [(plan.law(place).deviation / other.law(earlier).deviation) ** 2 for place, earlier in summed]
+    noisy = [(now, old) for now, old in pairs if not isinstance(now, Known) and not isinstance(old, Known)]
+    summed = [(now, old) for now, old in noisy if plan.passes[now[0]].measures]
+    return [(plan.law(now).deviation / other.law(old).deviation) ** 2 for now, old in summed]
 
 
 def _variance(plan: Plan, reading: Reading) -> float:
