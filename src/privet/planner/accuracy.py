@@ -254,7 +254,7 @@ class Accuracy:
         return all(column.reached and column.rows for column in self.columns)
 
     def note(self) -> str:
-        """Return in words whether the width was reached, and otherwise how wide the answer is."""
+        """Return a note on whether the width was reached, and otherwise on the answer's width."""
         count = f"{len(self.receipts)} of {self.rounds} rounds"
         if self.reached:
             return f"as narrow as asked after {count}."

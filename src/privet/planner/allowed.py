@@ -235,7 +235,7 @@ def narrowed(facts: Mapping[str, Facts], conditions: Iterable[Expression]) -> di
 
 
 def _ends(condition: Expression, facts: Facts) -> tuple[Any, Any] | None:
-    """Return between which values of a bounded column a condition can be true; None where it sets no bounds."""
+    """Return the ends of a bounded column between which a condition can be true; None where it sets no bounds."""
     if facts.low is None or facts.high is None or facts.values is not None:
         return None
     constants = [part.constant for part in condition.arguments[1:] if part.is_constant]

@@ -154,7 +154,7 @@ def editions_of_batch(batch: Batch) -> tuple[MadeBatch, ...]:
 
 
 def digests_of(asked: Plan | Batch) -> tuple[tuple[str, ...], ...]:
-    """Return for each edition, the present one first, the digests that are stored where all was released before."""
+    """Return the digests stored for a released question by each edition, the present one first."""
     if isinstance(asked, Batch):
         return tuple((made.digest,) for made in editions_of_batch(asked))
     return digests_of(asked.batch) if isinstance(asked, Several) else tuple(made.digests for made in editions_of(asked))

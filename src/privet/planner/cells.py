@@ -49,7 +49,7 @@ class SharedRelease:
     terms: tuple[float, ...]
     words: str
     blocks: tuple[int, ...] | None
-    """Of which block each question reads the rows; None where it reads sums of cells."""
+    """The block whose rows each question reads; None where it reads sums of cells."""
     how: OneOf["disjoint", "cells"] = "disjoint"
     matrices: tuple[Floats, ...] = field(default=(), compare=False, repr=False)
     """Of sums of cells: of which each number of each question is the sum, the last key of the release fastest."""
@@ -111,7 +111,7 @@ def _wheres(places: Sequence[int], questions: Sequence[Query]) -> list[Expressio
 def _classes(
     places: Sequence[int], questions: Sequence[Query], regions: Mapping[int, Mapping[Expression, ValueSet]]
 ) -> list[tuple[Expression, list[int]]]:
-    """Return for each expression the questions whose regions of it have nothing in common, where there are several."""
+    """Return each expression with the questions whose regions of it are disjoint, where there are several."""
     classes = []
     for subject in {expression for place in places for expression in regions[place]}:
         members: list[int] = []
@@ -175,7 +175,7 @@ class CellPiece:
     value: tuple[Any, ...]
     """The one value that is grouped by; none where no question groups by it."""
     inside: tuple[bool, ...]
-    """In which of the regions it is."""
+    """Whether it is in each of the regions."""
 
 
 @dataclass(frozen=True)

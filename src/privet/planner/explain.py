@@ -268,7 +268,7 @@ def explain(plan: Plan) -> str:
 
 
 def listed_lines(plan: Plan) -> list[str]:
-    """Return in words that groups are listed for nothing, where a question asks for public groups and nothing else."""
+    """Return a line on groups that are listed for nothing, where a question asks for public groups and nothing else."""
     if plan.readings or any(asks(pass_.scan) for pass_ in plan.passes):
         return []
     return [
@@ -278,7 +278,7 @@ def listed_lines(plan: Plan) -> list[str]:
 
 
 def beside_lines(plan: Plan) -> list[str]:
-    """Return in words which sums are read from the releases for a mean, or beside a count that they share."""
+    """Return a line for each sum that is read from the releases for a mean, or beside a count that they share."""
     if plan.unshared is not None:
         return [shared_line(plan, plan.unshared)]
     lines = []
@@ -398,12 +398,12 @@ def known_values(plan: Plan) -> list[int]:
 
 
 def known_lines(plan: Plan) -> list[str]:
-    """Return in words which sums of a plan public facts fix."""
+    """Return a line for each sum of a plan that public facts fix."""
     return [f"{_known(value)}." for value in known_values(plan)]
 
 
 def plan_version() -> dict[str, str]:
-    """Return by which version of Privet, and by which rules, a plan was made."""
+    """Return the version of Privet, and the rules, by which a plan was made."""
     return {"privet": _version(), "rules": _RULES}
 
 

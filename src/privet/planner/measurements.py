@@ -309,7 +309,7 @@ def _combined(
 
 
 def _used(plan: Plan, asked: Query) -> dict[Any, tuple[str, ...]]:
-    """Return for each place the columns of the answer that are read from it."""
+    """Return the columns of the answer that are read from each place."""
     read = {name: mentions(meaning) for name, meaning in meanings(asked).items()}
     columns_at: dict[Any, tuple[str, ...]] = {}
     for reading in plan.readings:

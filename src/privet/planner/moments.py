@@ -42,7 +42,7 @@ MOST_PRODUCTS = 20_000
 
 
 def axes_of(scan: Scan) -> tuple[object, ...]:
-    """Return for each factor of a scan its subject: two of the same subject are never both present in a row.
+    """Return the subject of each factor of a scan: two of the same subject are never both present in a row.
 
     Guarantee: factors that are there where one expression equals different constants of one type exclude each other.
     """

@@ -360,7 +360,7 @@ class Plan:
 
     @cached_property
     def bounding_bias(self) -> Mapping[str, Bias]:
-        """To which sides bounding can move each aggregate, found once for each plan."""
+        """The sides to which bounding can move each aggregate, computed once for each plan."""
         from .stability import bounding_bias
 
         return bounding_bias(self)

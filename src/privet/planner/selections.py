@@ -580,7 +580,7 @@ def _bounding(schema: Schema, contribution: Contribution, *, rule: Rule, grouped
 
 
 def _kept(scan: Scan, contribution: Contribution) -> int:
-    """Return for how many values a unit speaks where they are found: without groups, values are the groups."""
+    """Return the number of values that count for a unit where they are found: without groups, values are the groups."""
     if scan.schema.unit.rowwise:
         return 1
     return contribution.groups * (contribution.rows if len(scan.keys) > 1 else 1)

@@ -193,12 +193,12 @@ def bounding_for(
 
 
 def pairs_kept(schema: Schema, contribution: Contribution) -> int:
-    """Return for how many pairs of a group and a value a unit speaks: as many as its limit on rows."""
+    """Return the number of pairs of a group and a value that count for a unit: its limit on rows."""
     return 1 if schema.unit.rowwise else contribution.groups * contribution.rows
 
 
 def keys_kept(bounding: Bounding, contribution: Contribution) -> int:
-    """Return for how many keys a unit speaks where keys are discovered; the others are cut to that number.
+    """Return the number of keys that count for a unit where keys are discovered; units with more are cut to it.
 
     A unit with k keys adds 1/sqrt(k) to each under an L2 norm, sqrt(k) in all, so that cutting it to the declared
     number loses much, and the threshold grows only like the root of the logarithm of the number kept. Under an L1 norm
@@ -292,7 +292,7 @@ def span_of_scores(scan: Scan) -> Fraction:
 
 
 class Bias(NamedTuple):
-    """To which sides bounding can move a number: it may be too low, or too high."""
+    """The sides to which bounding can move a number: it may be too low, or too high."""
 
     low: bool = False
     high: bool = False
@@ -302,7 +302,7 @@ _NONE, _EITHER = Bias(), Bias(low=True, high=True)
 
 
 def bounding_bias(plan: Plan) -> dict[str, Bias]:
-    """Return for each aggregate of a plan to which sides bounding can move it; both are False where it cannot.
+    """Return the sides to which bounding can move each aggregate of a plan; both are False where it cannot.
 
     Guarantee: a number is unmarked only where public facts imply that bounding removes nothing of it, or where it is a
     weighted mean, spread or quantile, of which `mean_notes` tells. Facts that are declared and not proven (keys) count
@@ -314,13 +314,13 @@ def bounding_bias(plan: Plan) -> dict[str, Bias]:
 
 
 def column_bias(meaning: Expression, plan: Plan) -> Bias:
-    """Return to which sides bounding can move a column that is an expression over aggregates and keys."""
+    """Return the sides to which bounding can move a column that is an expression over aggregates and keys."""
     positive = {reading.name for reading in plan.readings if reading.aggregate.ends[0] >= 0}
     return moved(meaning, plan.bounding_bias, positive)
 
 
 def moved(expression: Expression, known: Mapping[str, Bias], positive: Container[str]) -> Bias:
-    """Return to which sides an expression is moved, where that is known of its columns; some are never negative."""
+    """Return the sides to which an expression is moved, where known for its columns; some are never negative."""
     return _moved(expression, known, positive)
 
 
@@ -370,7 +370,7 @@ def _one_each(relation: Relation) -> bool:
 
 
 def _cells(scan: Scan) -> float:
-    """Return in how many cells rows can fall; infinity where keys are found in the data."""
+    """Return the number of cells that rows can fall into; infinity where keys are found in the data."""
     if scan.cells is not None and len(scan.keys) == len(scan.cells[0] if scan.cells else ()):
         return len(scan.cells)
     return math.prod(math.inf if key.values is None else len(key.values) for key in scan.keys)

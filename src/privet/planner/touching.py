@@ -67,7 +67,7 @@ def _beyond(region: ValueSet, schema: Schema) -> bool:
 
 
 def block_lines(relation: Relation, tables: Mapping[str, Schema]) -> tuple[str, ...]:
-    """Return in words which blocks are read and charged, and the rows dropped; nothing where no table is divided."""
+    """Return lines on the blocks that are read and charged, and the rows dropped; nothing where no table is divided."""
     named = [name for name in tables_of(relation) if tables[name].blocks is not None]
     if not named:
         return ()
@@ -133,7 +133,7 @@ def _regions(where: Expression | None, source: Relation, tables: Mapping[str, Sc
 
 
 def _at(relation: Relation, above: Regions, tables: Mapping[str, Schema], name: str, column: str) -> Iterator[ValueSet]:
-    """Yield for each place at which a table stands the values of its column that can count there."""
+    """Yield the values of a table's column that can count, for each place where the table is."""
     match relation:
         case str():
             if relation == name:
