@@ -59,8 +59,8 @@ def plan_questions(
     """Return every decision about the answers to several questions, and their joint price."""
     if not _is_list(questions):
         many = isinstance(questions, (list, tuple))
-        told = f"{len(questions):,} of them" if many else type(questions).__name__
-        raise BadParameter("questions", told, f"a list of 1 to {MOST_QUESTIONS} questions")
+        value = f"{len(questions):,} of them" if many else type(questions).__name__
+        raise BadParameter("questions", value, f"a list of 1 to {MOST_QUESTIONS} questions")
     read = [_read_plain(question, catalog) for question in questions]
     targets = targets_of([wish for _, wish in read], options.within, options.confidence)
     spend = spend_of(catalog.budget, options)
