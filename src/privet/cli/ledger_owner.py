@@ -1,4 +1,4 @@
-"""`privet ledger init` and `adopt`: what the owner of a ledger in PostgreSQL does, with rights that its users lack."""
+"""`privet ledger init` and `adopt`: acts of the owner of a ledger in PostgreSQL, with rights that its users lack."""
 
 from __future__ import annotations
 

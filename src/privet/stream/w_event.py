@@ -211,7 +211,7 @@ class WEventRelease:
     def distance(self, confidence: Number = 0.95) -> float | None:
         """Return how far the counts of this step are from `values`, as the sum over the cells, at most.
 
-        It holds with this probability, and is known where the step was compared with the last release and was near
+        The bound is right with this probability, and known where the step was compared with the last release and near
         enough; otherwise None. A repeated value of a step that was not compared may be off by any amount.
         """
         error = Fraction(self.plan.comparison.error(confidence))

@@ -189,7 +189,7 @@ class MeansTest(_OfMeans):
         groups: which of them; all if left out.
         alternative: for two groups: "two-sided"; "greater" or "less" where only a larger, or a smaller, first mean is
             evidence.
-        margin: for two groups: where given, the hypothesis is that the means differ by so much or more (equivalence).
+        margin: for two groups: where given, the hypothesis is that the means differ by this much or more (equivalence).
 
     Example:
         >>> privet.study.MeansTest("age", by="ward", groups=("A", "B")).describe()
