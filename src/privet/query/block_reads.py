@@ -1,7 +1,7 @@
 """Which blocks a relation reads: those that its own conditions, one above each stored table, let through.
 
-A table's rows are divided by conditions that stand directly above the table, below joins, groups and windows, in one
-form that is made here and known again here. Nothing else decides what a charge counts against.
+A table's rows are divided by conditions directly above the table, below joins, groups and windows, in one
+form that is made and recognised here. Nothing else decides which budget a charge counts against.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _place(schema: Schema) -> Expression:
 
 
 def members_of(schema: Schema) -> tuple[str, int] | None:
-    """Return what lies in a block of a table, and the reach of one unit; None where blocks bring no budget.
+    """Return the contents of a block of a table, and the reach of one unit; None where blocks bring no budget.
 
     Guarantee: a row is in one block, so `group` rows are in as many, and in twice as many where they change. A window
     that is no longer than a block lies in two adjacent ones. A person is put into one block by their own rows where
@@ -212,7 +212,7 @@ def _reads(relation: Relation, tables: Mapping[str, Schema]) -> Iterator[tuple[s
 
 
 def _divides(relation: Derive, tables: Mapping[str, Schema]) -> tuple[str, Ranges] | None:
-    """Return the table and the blocks of what `divided` returns; None for anything else."""
+    """Return the table and the blocks of a result of `divided`; None for any other relation."""
     source = relation.source.source if isinstance(relation.source, Rank) else relation.source
     if not isinstance(source, str) or tables[source].blocks is None or relation.where is None:
         return None

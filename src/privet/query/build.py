@@ -1,7 +1,7 @@
 """Turns a `Selection` into the tree: finds keys and aggregates, gives them names, and checks what is left over.
 
-Names of keys and aggregates come from what they are, never from an alias, so that the private part of two queries is
-the same whenever they ask the same.
+Names of keys and aggregates come from their meaning, never from an alias, so that the private part of two queries is
+the same whenever their questions are.
 """
 
 from __future__ import annotations
@@ -98,13 +98,13 @@ from .typed import clamp_ends
 MOST_BINS = 10_000
 
 Conditions = tuple[Expression | None, ...]
-"""What must be true of a row that counts; None says nothing."""
+"""Conditions on a row that counts; None is no condition."""
 
 
 def with_bins(asked: Select, source: PrivateRows) -> Select:
     """Return a selection in which HISTOGRAM has become columns bin_low, bin_high and count, in order of the bins.
 
-    The last bin holds its high end. A column that can be NULL has one more bin, without ends.
+    The last bin includes its high end. A column that can be NULL has one more bin, without ends.
     """
     place = next((i for i, (_, expression) in enumerate(asked.outputs) if _is_histogram(expression)), None)
     if place is None:
@@ -159,9 +159,9 @@ TRUE = Literal(True)
 
 
 def aggregated(source: PrivateRows, asked: Select, values: Sequence[ReleasedRows] = ()) -> ReleasedRows:
-    """Return what a SELECT with aggregates releases from private rows; `values` are those of released sub-queries.
+    """Return the release of a SELECT with aggregates over private rows; `values` are those of released sub-queries.
 
-    Such a value may stand beside aggregates. One that would choose, weigh or bound private rows is refused.
+    Such a value may be used beside aggregates. One that would choose, weigh or bound private rows is refused.
     """
     if is_public(source.schema):
         return listed(source, asked, values)
@@ -278,7 +278,7 @@ def aggregated(source: PrivateRows, asked: Select, values: Sequence[ReleasedRows
 
 
 def listed(source: PrivateRows, asked: Select, values: Sequence[ReleasedRows] = ()) -> ReleasedRows:
-    """Return what a SELECT makes of public rows, which are read as they are: exactly, and for nothing.
+    """Return the result of a SELECT over public rows, which are read as they are: exactly, and free of charge.
 
     Guarantee: all rows that are listed are of public tables. Values beside them are of such rows, too.
     """
@@ -304,7 +304,7 @@ def listed(source: PrivateRows, asked: Select, values: Sequence[ReleasedRows] = 
 
 
 def _check_several(key: Expression, source: PrivateRows) -> None:
-    """Refuse a key each of whose values belongs to one person's row, as a column says that links lead to."""
+    """Refuse a key each of whose values belongs to one person's row, as a column does that links lead to."""
     if key.column is not None and is_of_one(source.table, key.column, source.tables):
         raise Unsupported(
             f"GROUP BY {text(key)} would tell people apart, for each value of it belongs to one person; leave it out, "
@@ -315,7 +315,7 @@ def _check_several(key: Expression, source: PrivateRows) -> None:
 def _of_one_value(
     marked: Expression, source: PrivateRows, public: DeterminedColumns, keys: Mapping[Expression, Key]
 ) -> bool:
-    """Whether an aggregate is of what has one public value in each group, and returns it: ANY_VALUE, or MIN of a text.
+    """Whether an aggregate returns its argument's only public value in each group: ANY_VALUE, or MIN of a text.
 
     MIN and MAX of numbers and dates are quantiles, as they always were.
     """
@@ -349,7 +349,7 @@ def _places_in(grouping: Expression, places: Mapping[Expression, int]) -> tuple[
 
 
 def refined(source: ReleasedRows, asked: Select, constants: Container[str] = ()) -> ReleasedRows:
-    """Return what a SELECT makes of released rows: other columns, fewer rows, aggregates, windows. It is all free.
+    """Return the result of a SELECT over released rows: other columns, fewer rows, aggregates, windows. All are free.
 
     `constants` are columns with one value in all rows, which groups have as well.
     """
@@ -429,7 +429,7 @@ def refined(source: ReleasedRows, asked: Select, constants: Container[str] = ())
 
 
 def _counted_groups(source: ReleasedRows, asked: Select) -> ReleasedRows | None:
-    """Return how many groups have rows, asked of a sub-query that lists them and no more; None for anything else.
+    """Return the count of groups with rows over a sub-query that only lists them; None for any other question.
 
     It is COUNT(DISTINCT x) of the rows behind the groups, with the sensitivity of that: no group is released.
     """
@@ -487,9 +487,9 @@ def _refuse_windows(expression: Expression, clause: str) -> None:
 
 
 def by_distinct(asked: Select) -> Select:
-    """Return SELECT DISTINCT without aggregates as what it means: the groups of its columns, each once.
+    """Return SELECT DISTINCT without aggregates as its meaning: the groups of its columns, each once.
 
-    Constants make no groups. A condition, an order and a limit stand on the groups as they would on rows.
+    Constants make no groups. A condition, an order and a limit apply to the groups as they would to rows.
     """
     keys = tuple(dict.fromkeys(expression for _, expression in asked.outputs if mentions(expression)))
     if not keys:
@@ -502,7 +502,7 @@ def by_distinct(asked: Select) -> Select:
 def narrowed(source: PrivateRows, asked: Select) -> PrivateRows:
     """Return the private rows that a sub-query without aggregates leaves: fewer rows, other columns, the same owner.
 
-    An order of rows alone says nothing about them. Of public rows, the first ones may be taken.
+    An order alone adds no information about rows. Of public rows, the first ones may be taken.
     """
     cut = asked.limit is not None or bool(asked.offset)
     if cut and is_public(source.schema):
@@ -592,7 +592,7 @@ def _without_bounds(
 
 
 def _shown(marked: Expression, name: str, source: PrivateRows) -> Expression:
-    """Return what is shown of a released aggregate: itself, or the moment that its number of days stands for."""
+    """Return the shown form of a released aggregate: itself, or the moment of its number of days."""
     function, released = name_of(marked), ColumnRef(name)
     if function not in OF_MOMENTS and function not in EXTREMES:
         return released
@@ -647,11 +647,11 @@ def _output_facts(step: Step, facts: Mapping[str, Facts]) -> Mapping[str, Facts]
 
 # Refuses constants that a declared category does not have: `ward = 'hart'` is a slip, and is found before it is paid.
 #
-# Decided by declared facts and by what is asked. Nothing here reads data.
+# Decided by declared facts and by the question. Nothing here reads data.
 
 
 _COMPARED = frozenset({"equal", "not_equal", "in", "nullif"})
-"""What asks whether two values are the same. An order makes sense for any constant."""
+"""Functions that test whether two values are the same. An order makes sense for any constant."""
 
 Known = Mapping[str, Facts]
 
@@ -659,7 +659,7 @@ Known = Mapping[str, Facts]
 def check_categories(query: Query, tables: Mapping[str, Schema]) -> Schema:
     """Raise `UnknownName` where a question compares a declared category with a value that it does not have.
 
-    Returns the facts of what the question stands on.
+    Returns the facts of the question's relation.
     """
     schema = query.facts_known(tables) or schema_of(query.table, tables)
     columns = schema.columns
@@ -683,7 +683,7 @@ def check_view(view: PrivateRows, tables: Mapping[str, Schema]) -> None:
 
 
 def _check_relation(relation: Relation, tables: Mapping[str, Schema], columns: Known | None = None) -> None:
-    """Check a relation and all below it; `columns` are its own, where they are at hand."""
+    """Check a relation and all below it; `columns` are its own, where they are known."""
     match relation:
         case Derive(source=source, columns=made, where=where):
             asked: list[Expression | None] = [where, *(expression for _, expression in made)]
@@ -710,7 +710,7 @@ def _check_relation(relation: Relation, tables: Mapping[str, Schema], columns: K
 
 
 def _check_step(step: Step, names: dict[str, Facts]) -> dict[str, Facts]:
-    """Check a step on released rows, and return what is known of its outputs."""
+    """Check a step on released rows, and return the facts of its outputs."""
     made: dict[str, Facts] = {}
     for key in step.keys or ():
         names = {**names, **_named(key.name, key.expression, names)}
@@ -723,7 +723,7 @@ def _check_step(step: Step, names: dict[str, Facts]) -> dict[str, Facts]:
 
 
 def _named(name: str, expression: Expression, columns: Known) -> dict[str, Facts]:
-    """Return what is known of an expression, under a name; nothing where that cannot be said."""
+    """Return the facts of an expression, under a name; none where they are unknown."""
     if not mentions(expression) <= columns.keys():  # it is over an aggregate
         return {}
     try:
@@ -743,7 +743,7 @@ def _check(expressions: Iterable[Expression | None], columns: Known) -> None:
 def _check_constants(compared: Expression, constants: Sequence[object], columns: Known) -> None:
     try:
         facts = typed(compared, columns)
-    except RequestError:  # an aggregate, or what is refused elsewhere, and better
+    except RequestError:  # an aggregate, or an expression refused elsewhere, and better
         return
     if facts.values is None or facts.kind not in ("text", "integer"):
         return

@@ -1,4 +1,4 @@
-"""What conditions imply for values: of which values of an expression one is true.
+"""The values of an expression for which a condition is true.
 
 From the question alone. Whether two conditions can both be true decides how questions are put together, and never how
 far a row counts: the engine sorts each row into one cell, whatever is found here.
@@ -32,7 +32,7 @@ LAST: Cut = (1, 0, 0)
 
 @dataclass(frozen=True)
 class ValueSet:
-    """Values of an expression: what lies between pairs of cuts, which rise, and NULL or not."""
+    """Values of an expression: those between pairs of rising cuts, and NULL or not."""
 
     spans: tuple[tuple[Cut, Cut], ...]
     null: bool = False
@@ -76,13 +76,13 @@ VALUES = ValueSet(((FIRST, LAST),))
 """All values; all but NULL."""
 
 _Truth = tuple[Expression, ValueSet, ValueSet]
-"""What a condition is about, where it is true, and where it is false; elsewhere it is NULL."""
+"""The subject of a condition, where it is true, and where it is false; elsewhere it is NULL."""
 
 
 def regions_of(
     where: Expression | None, columns: Mapping[str, Facts]
 ) -> tuple[dict[Expression, ValueSet], tuple[Expression, ...]]:
-    """Return of each expression the values for which a condition can be true, and the parts that say nothing of one.
+    """Return of each expression the values for which a condition can be true, and the parts that imply none.
 
     Guarantee: the condition is true of a row exactly where each expression has a value in its region, and all the other
     parts are true; up to the rounding of doubles, which the engine compares.
@@ -111,7 +111,7 @@ def elementary(regions: Iterable[ValueSet]) -> tuple[tuple[Cut, Cut], ...]:
 
 
 def _truth(condition: Expression, columns: Mapping[str, Facts]) -> _Truth | None:
-    """Return what a condition says of one expression; None where it is about several, or not understood."""
+    """Return the truth of a condition on one expression; None where it is about several, or not understood."""
     function, arguments = condition.function, condition.arguments
     if function == "not":
         inner = _truth(arguments[0], columns)
@@ -135,7 +135,7 @@ def _truth(condition: Expression, columns: Mapping[str, Facts]) -> _Truth | None
 
 
 def _compared(function: str, arguments: tuple[Expression, ...], columns: Mapping[str, Facts]) -> _Truth | None:
-    """Return what a comparison with constants says."""
+    """Return the truth of a comparison with constants."""
     if len(arguments) < 2 or arguments[0].is_constant:
         return None
     kind = typed(arguments[0], columns).kind
@@ -242,7 +242,7 @@ def _literal(value: Any, kind: Kind | None) -> Literal:
 
 
 def possible(start: Cut, end: Cut, facts: Typed) -> bool:
-    """Return whether declared facts allow a value between two cuts: what is clamped to bounds lies within them."""
+    """Return whether declared facts allow a value between two cuts: a clamped value lies within its bounds."""
     if facts.kind == "boolean":
         return start in ((0, False, 0), (0, True, 0)) and end[1:] == (start[1], 1)
     if facts.values is not None or facts.low is None or facts.high is None:

@@ -1,8 +1,8 @@
-"""What the table of functions makes of a whole expression: its facts, the columns that it reads, its value for a row.
+"""Applies the table of functions to a whole expression: its facts, the columns that it reads, its value for a row.
 
-Facts are also those in rows of which conditions are true: of x by WHERE x > 10 AND x < 50, or of a CASE by what stands
-in WHEN. Bounds that are implied so choose where a value is clamped, in the engine, before it counts, and what noise is
-for; nothing rests on rows having met a condition. That they hold for rows that do, is what keeps the clamp from moving
+Facts are also those in rows of which conditions are true: of x by WHERE x > 10 AND x < 50, or of a CASE by its
+WHEN. Such implied bounds choose where a value is clamped, in the engine, before it counts, and the scale of the
+noise; nothing relies on rows having met a condition. They are true for rows that do, which keeps the clamp from moving
 an answer: so each is implied by its condition being true, where a comparison with NULL is not.
 """
 
@@ -29,7 +29,7 @@ from .typed import INT64, Typed, TypedArgument, hull, of_column, of_literal, uni
 def typed(expression: Expression, columns: Mapping[str, Facts]) -> Typed:
     """Return the kind, nullability and interval of an expression, as engines compute it, from declared facts alone.
 
-    Every bounded column is taken to be clamped to its bounds. Raises a `RequestError` that says which kinds a function
+    Every bounded column is taken to be clamped to its bounds. Raises a `RequestError` that names the kinds a function
     takes.
     """
     if expression.is_constant:
@@ -52,7 +52,7 @@ def typed(expression: Expression, columns: Mapping[str, Facts]) -> Typed:
 
 
 def evaluate_row(expression: Expression, row: Mapping[str, Any], columns: Mapping[str, Facts]) -> Any:
-    """Return the value of an expression for one row whose values already keep to the declared facts."""
+    """Return the value of an expression for one row whose values already satisfy the declared facts."""
     return prepared(expression, columns)(row)
 
 
@@ -117,7 +117,7 @@ _FLIPPED = {
     "greater_equal": "less",
     "not_equal": "equal",
 }
-"""What a comparison is where it is not true of a value that is not NULL."""
+"""The comparison that is true where another is not, for a value that is not NULL."""
 
 
 def typed_where(expression: Expression, columns: Mapping[str, Facts], conditions: Iterable[Expression | None]) -> Typed:
@@ -151,7 +151,7 @@ def _typed(expression: Expression, columns: Mapping[str, Facts]) -> Typed:
 
 
 def _implied(condition: Expression, *, true: bool) -> dict[Expression, Ends]:
-    """Return the bounds of what a condition compares with constants, where it is true; or where it is false."""
+    """Return the bounds of expressions that a condition compares with constants, where it is true, or false."""
     function, arguments = condition.function, condition.arguments
     if function == "not":
         return _implied(arguments[0], true=not true)
@@ -177,7 +177,7 @@ def _implied(condition: Expression, *, true: bool) -> dict[Expression, Ends]:
 
 
 def _number(expression: Expression) -> Any:
-    """Return a constant that bounds what is compared with it: a number, or a moment; None for anything else."""
+    """Return a constant that bounds the value compared with it: a number, or a moment; None for any other."""
     value = expression.constant
     if isinstance(value, bool) or not isinstance(value, (int, Fraction, datetime.date)):
         return None
@@ -203,7 +203,7 @@ def _either(first: Mapping[Expression, Ends], other: Mapping[Expression, Ends]) 
 
 
 def _within(first: Ends, other: Ends) -> Ends:
-    """Return what two pairs of ends have in common; the first, where they have nothing or are not alike."""
+    """Return the intersection of two pairs of ends; the first, where it is empty or they are not alike."""
     low, high = first
     if not (_alike(low, other[0]) and _alike(high, other[1])):
         return first
@@ -246,6 +246,6 @@ def _as_kind(facts: Facts, end: Any, *, up: bool) -> Any:
 
 
 def _on_grid(end: Fraction, start: Any, step: Fraction, *, up: bool) -> Fraction:
-    """Return the next point of a declared grid, no further inside, so that what lies on it stays there."""
+    """Return the next point of a declared grid, no further inside, so that points of the grid stay there."""
     places = (end - start) / step
     return Fraction(start + (math.ceil(places) if up else math.floor(places)) * step)

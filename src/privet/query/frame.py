@@ -120,7 +120,7 @@ class Frame:
     _keys: Named = ()
     _levels: tuple[Level, ...] = ()
     _left: Callable[[Frame], Left] | None = field(default=None, compare=False)
-    """How a session tells what is left to ask about the rows."""
+    """The session's function that returns the remaining budget for questions about the rows."""
 
     def partition(self, column: str) -> dict[str, Frame]:
         """Return the rows of each block of a divided table, by its name: different blocks share one budget.
@@ -156,7 +156,7 @@ class Frame:
         }
 
     def remaining(self) -> Left:
-        """Return what is left to ask about these rows: of their blocks, where the table is divided.
+        """Return the remaining budget for these rows: that of their blocks, where the table is divided.
 
         Example:
             >>> session.table("visits").remaining().largest_epsilon == session.remaining().largest_epsilon
@@ -266,7 +266,7 @@ class Frame:
         return replace(self._source, where=conjunction(self._source.where, self._where))
 
     def agg(self, *unnamed: str | Term, **named: str | Term) -> Result:
-        """Return what is released: the groups' columns, and aggregates under their names; without any, the groups."""
+        """Return the release: the groups' columns, and aggregates under their names; without any, the groups."""
         if not unnamed and not named and not self._keys:
             raise BadParameter("agg", "nothing", "given at least one aggregate, such as n=count()")
         outputs = spread_out((*self._keys, *self._named(unnamed, named, "unnamed")))
@@ -344,7 +344,7 @@ class Result:
         return self._with(distinct=True)
 
     def within(self, width: Width, *, confidence: Number | None = None) -> Result:
-        """Return the same with how wide its intervals may be, instead of what it may cost: a number, a part such as
+        """Return the same with a width for its intervals, instead of a cost: a number, a part such as
         "2%", or either by column.
         """
         level = None if confidence is None else open_probability(confidence, "confidence")
@@ -362,16 +362,16 @@ class Result:
         return replace(self, _wish=replace(self._wish, auto=True))
 
     def covers(self, what: Covers) -> Result:
-        """Return the same with what its intervals are to cover: "noise"; "bounding" or "population" as well."""
+        """Return the same with the errors that its intervals cover: "noise"; "bounding" or "population" as well."""
         return replace(self, _wish=replace(self._wish, covers=cast(Covers, choice(what, "what", COVERS))))
 
     @property
     def wish(self) -> Wish:
-        """What it says itself about how it is to be answered."""
+        """Its own statements about its answer."""
         return self._wish
 
     def query(self) -> Query:
-        """Return the tree, the same that SQL saying the same gives."""
+        """Return the tree, identical to that of the equivalent SQL."""
         return self._released().query
 
     def __repr__(self) -> str:

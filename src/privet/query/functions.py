@@ -1,8 +1,8 @@
 """The closed list of scalar functions. Every one is total: it never raises on any value, on any engine.
 
-NULL in gives NULL out unless said otherwise, and whatever is undefined is NULL: a division by zero, the logarithm of a
+NULL in yields NULL out unless stated otherwise, and undefined results are NULL: a division by zero, the logarithm of a
 negative number, a whole number that does not fit into 64 bits, a number that is not finite, a text that cannot be
-read, a date outside the years 1 to 9999. A stored NaN is NULL. What is not in this list does not exist.
+read, a date outside the years 1 to 9999. A stored NaN is NULL. No other functions exist.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ class Function:
     value: Evaluate
     """Its value in Python, for the oracle and for rows that are released."""
     nodes: tuple[str, ...] = ()
-    """The parser's names for it where its arguments stand in order: operators, and functions by other names."""
+    """The parser's names for it where its arguments are in order: operators, and functions by other names."""
     sql: tuple[str, ...] = ()
-    """The names by which SQL calls it, in capitals, where that needs no translation of its own."""
+    """The names by which SQL calls it, in capitals, where that needs no separate translation."""
     sees_null: bool = False
-    """Whether it can give something for a NULL; all others give NULL."""
+    """Whether it can return a value for a NULL; all others return NULL."""
     exact: bool = False
     """Whether engines compute it exactly in whole numbers, so that a result keeps to its facts if arguments do."""
     one_kind: bool = False
@@ -955,21 +955,21 @@ _BY_SQL = {name: function for function in _TABLE.values() for name in function.s
 
 
 def in_sql(name: str) -> Function | None:
-    """Return the function that SQL calls by a name, of those that need no translation of their own."""
+    """Return the function that SQL calls by a name, if it needs no separate translation."""
     return _BY_SQL.get(name)
 
 
 def sql_names() -> tuple[str, ...]:
-    """Return the names by which SQL calls functions that need no translation of their own."""
+    """Return the names by which SQL calls functions that need no separate translation."""
     return tuple(_BY_SQL)
 
 
 def register(function: Function) -> None:
     """Add a function from outside to the closed list.
 
-    A dialect has it once its `forms` say how it is written. SQL calls it by the names in `sql`, and Python as
+    A dialect has it once its `forms` state how it is written. SQL calls it by the names in `sql`, and Python as
     `privet.query.terms.function_of`. Its rule must be true of what every engine computes: the author of a function
-    vouches for that, for what a rule bounds is what noise is scaled to.
+    vouches for that, because noise is scaled to the bounds of a rule.
     """
     if function.name in _TABLE or not function.name.isidentifier() or function.name != function.name.lower():
         raise BadParameter("function", function.name, "a new name in lower case")

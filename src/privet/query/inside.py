@@ -1,6 +1,6 @@
 """Relations that stay within one person's rows: GROUP BY the unit, DISTINCT with it, windows partitioned by it.
 
-What they make is private rows again; nothing is released, and nothing is charged. So a question that bounds what each
+Their results are private rows again; nothing is released, and nothing is charged. So a question that bounds what each
 person contributes to a group,
 
     SUM(x, contribution_bounds_per_group => (0, 100)) ... GROUP BY g
@@ -67,9 +67,9 @@ _COUNTS = ("count_rows", "count")
 
 
 def stays_within(source: PrivateRows, asked: Select) -> bool:
-    """Return whether a sub-query groups by the unit, or by what is one person's, so that groups are of one person.
+    """Return whether a sub-query groups by the unit, or by a column of one person, so that groups are of one person.
 
-    Groups are by the unit in any case (`grouped`); this is about what was meant.
+    Groups are by the unit in any case (`grouped`); this is about the intention.
     """
     units = unit_columns(source.schema.unit)
     if is_public(source.schema):
@@ -142,7 +142,7 @@ def deduplicated(source: PrivateRows, word: str = "DISTINCT") -> PrivateRows:
 
 
 def with_ranks(source: PrivateRows, asked: Select) -> tuple[PrivateRows, Select]:
-    """Return rows with a column for each window function that a SELECT asks for, and the SELECT over these columns.
+    """Return rows with a column for each window function of a SELECT, and the SELECT over these columns.
 
     Guarantee: that of `schema_of` for a rank, whose partition holds the unit.
     """
@@ -235,7 +235,7 @@ def _rank(relation: Relation, name: str, marked: Expression, source: PrivateRows
 
 
 def _over(relation: Relation, name: str, marked: Expression, source: PrivateRows) -> Rank:
-    """Return rows with an aggregate beside each: of all of its partition, or of those that its frame says."""
+    """Return rows with an aggregate beside each: of all of its partition, or of those in its frame."""
     facts, said = source.schema.columns, read_window(name, marked)
     argument = None if said.function == "count_rows" else checked(said.arguments[0], facts)
     step = grid_step(argument, source.schema) if argument is not None and said.function in {"sum", "avg"} else None
@@ -351,7 +351,7 @@ def _of_one(expression: Expression, *, rowwise: bool) -> Expression | None:
 
 
 def _of_each_person(marked: Expression, source: PrivateRows) -> Expression:
-    """Return what is computed of each person's rows in a group."""
+    """Return the aggregate that is computed over each person's rows in a group."""
     plain, stated = stated_bounds(marked)
     function, (argument, where) = plain.function.removeprefix(MARK), plain.arguments[:2]
     if function == "count_units":
@@ -375,7 +375,7 @@ def _held(argument: Expression, stated: Stated | None, source: PrivateRows) -> E
     """Return a value that can be summed within a person: one without declared bounds is clamped far beyond the stated.
 
     Sums within a person are exact, on a grid; they need some bounds. A row that lies so far outside decides the
-    clamped sum by itself, unless others of the person cancel it.
+    clamped sum alone, unless others of the person cancel it.
     """
     facts = typed(argument, source.schema.columns)
     if stated is None or facts.bounded or facts.kind not in ("integer", "number"):
@@ -388,7 +388,7 @@ def _held(argument: Expression, stated: Stated | None, source: PrivateRows) -> E
 
 
 def _outer(marked: Expression, made: PrivateRows, name: str, source: PrivateRows) -> Expression:
-    """Return the aggregate over people of what each of them gives."""
+    """Return the aggregate over people's contributions."""
     plain, stated = stated_bounds(marked)
     function = plain.function.removeprefix(MARK)
     if function == "count_units":
@@ -409,7 +409,7 @@ def _stated(marked: Expression) -> Stated | None:
 
 
 def _mapped(asked: Select, change: Callable[[Expression], Expression | None]) -> Select:
-    """Return a SELECT with aggregates, and what else is changed, replaced wherever they stand."""
+    """Return a SELECT with aggregates, and other changed parts, replaced at any depth."""
 
     def mapped(expression: Expression) -> Expression:
         return substitute(expression, change)

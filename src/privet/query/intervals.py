@@ -1,4 +1,4 @@
-"""Interval arithmetic for what an engine computes in doubles; None is an end that nothing bounds.
+"""Interval arithmetic for an engine's computations in doubles; None is an unbounded end.
 
 Ends are exact. An operation that engines round correctly (+, -, *, /, sqrt) never falls outside the doubles around the
 exact ends: rounding is monotone. So a rule computes exact ends from ends that are doubles, and `outward` widens them to

@@ -70,7 +70,7 @@ class JoinSides:
 
     @property
     def sides(self) -> tuple[Columns, Columns]:
-        """The columns of both sides in the order in which they were given."""
+        """The columns of both sides in the order in which they were passed."""
         return (self.theirs, self.left.columns) if self.swapped else (self.left.columns, self.theirs)
 
 
@@ -119,7 +119,7 @@ def join(sides: JoinSides, on: Expression | None) -> tuple[PrivateRows, Columns,
 
 
 def settled(source: PrivateRows) -> PrivateRows:
-    """Return rows whose conditions and computed columns pend no more, for where they cannot."""
+    """Return rows without pending conditions and computed columns, for uses that do not allow them."""
     if source.where is None and all(expression.column is not None for expression in source.columns.values()):
         return source
     made: dict[str, Expression] = {name: ColumnRef(name) for name in unit_columns(source.schema.unit)}
@@ -201,8 +201,8 @@ def shared_rows(first: PrivateRows, second: PrivateRows, *, kept: bool) -> Priva
 def full(left: PrivateRows, right: PrivateRows) -> PrivateRows:
     """Return the rows of FULL JOIN: those of a left join, and those of a right join that meet none.
 
-    Both are given with the same columns. What a row of the right join lacks is the unit of the other side, which no row
-    of it lacks; the rows belong to whom they belonged.
+    Both are passed with the same columns. A row of the right join lacks the unit of the other side, which no row
+    of it lacks; the rows keep their owners.
     """
     joined = right.table
     if not isinstance(joined, Join) or joined.kind != "left" or is_public(right.schema):
@@ -232,7 +232,7 @@ def kept_by(source: PrivateRows, others: PrivateRows) -> PrivateRows:
 
 
 def in_order(one: Expression) -> Expression:
-    """Return an equality of two columns in the one order, so that who stands left of a join does not matter."""
+    """Return an equality of two columns in one order, so that the sides of a join do not matter."""
     if one.function == "equal" and all(side.column is not None for side in one.arguments):
         return Call("equal", tuple(sorted(one.arguments, key=text)))
     return one
@@ -255,7 +255,7 @@ def without_unit(made: Join, left: Schema) -> Expression | None:
 
 
 def _implied(left: Schema) -> tuple[str, ...]:
-    """Return the unit columns that are equal in all rows of a unit: a window of time holds several times."""
+    """Return the unit columns that are equal in all rows of a unit: a window of time contains several times."""
     return unit_columns(left.unit)[:1]
 
 
@@ -287,7 +287,7 @@ def _steps(relation: Relation) -> int:
 # How many rows joins may make of one unit's: bounded before anything is charged, so that no unit exhausts an engine.
 #
 # A question that takes too long fails, and whether it does must not depend on one person. So each join that may pair
-# many rows of a unit says how many pairs it makes at most; which they are is chosen by a keyed hash, in the engine.
+# many rows of a unit states its maximum number of pairs; a keyed hash chooses them, in the engine.
 
 
 # How much work a question is for each row, from its text and from declared facts: an upper estimate, never measured.
@@ -339,7 +339,7 @@ def _own(call: Expression, arguments: Sequence[TypedArgument]) -> int:
 
 
 def _of_tree(relation: Relation, tables: Mapping[str, Schema], known: Mapping[str, Facts] | None = None) -> int:
-    """Return the steps for one row through all of a tree; `known` are its own columns, where they are at hand."""
+    """Return the steps for one row through all of a tree; `known` are its own columns, where they are known."""
     match relation:
         case str():
             return _ROW
@@ -376,9 +376,9 @@ WORK = 10**9
 def with_cuts(
     relation: Relation, tables: Mapping[str, Schema], expressions: Iterable[Expression | None] = ()
 ) -> Relation:
-    """Return a relation in which each join says how many pairs of one unit's rows it makes, where that must be said.
+    """Return a relation in which each join states how many pairs of one unit's rows it makes, where it must.
 
-    `expressions` are what is computed for each row of it afterwards: the dearer they are, the fewer pairs there may be.
+    `expressions` are computed for each row of it afterwards: the more they cost, the fewer pairs there may be.
     """
     joins = [node for node in joins_of(relation) if _multiplies(node, tables)]
     if not joins:
@@ -394,7 +394,7 @@ def with_cuts(
 
 
 def check_fanout(relation: Relation, tables: Mapping[str, Schema]) -> None:
-    """Raise unless every join that needs it says how many pairs it makes, and they are no more than allowed.
+    """Raise unless every join that needs it states how many pairs it makes, and they are no more than allowed.
 
     Guarantee: all joins together make at most `MOST` rows of a unit's, beside those that meet no more than one other,
     whatever the tables hold, if keys and links lead to one row each.
@@ -467,7 +467,7 @@ def one_row_each(relation: Relation, tables: Mapping[str, Schema]) -> bool:
 
 
 def _cut(relation: Relation, joins: Sequence[Join], most: int) -> Relation:
-    """Return a relation in which those joins, and no others, say how many pairs they make; itself if they do."""
+    """Return a relation in which those joins, and no others, state how many pairs they make; itself if they do."""
     match relation:
         case str():
             return relation

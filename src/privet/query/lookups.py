@@ -1,7 +1,7 @@
-"""Finds for each row what other rows of the same person, or of public tables, hold: EXISTS, IN and scalar sub-queries.
+"""Looks up for each row values in other rows of the same person, or of public tables: EXISTS, IN, scalar sub-queries.
 
-What is found is one more column of the row. The others are grouped by what must be equal, so that a row meets one of
-them at most: no rows are added, none is lost, and a person gives no more than before.
+The result is one more column of the row. The others are grouped by the equal expressions, so that a row meets one of
+them at most: no rows are added, none is lost, and a person contributes no more than before.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .typed import MOMENTS, NUMBERS
 
 _COMPARES = frozenset({"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"})
 MIRRORED = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal"}
-"""What a comparison is with its sides exchanged; others stay."""
+"""Each comparison with its sides exchanged; others stay."""
 
 _OWNERLESS = (
     "a sub-query of a private table is about the same person's rows: its WHERE must state so in plain equality, joined "
@@ -43,16 +43,16 @@ _OWNERLESS = (
 )
 
 OUTER = "outer:"
-"""Marks what a sub-query names of the row that it is asked for; all else in it is of its own rows."""
+"""Marks the parts of a sub-query over the row that it is evaluated for; all others are over its own rows."""
 
 
 def outer(one: Expression) -> Call:
-    """Return an expression over the row that a sub-query is asked for, as the sub-query names it."""
+    """Return an expression over the row that a sub-query is evaluated for, as the sub-query names it."""
     return Call(OUTER, (one,))
 
 
 def has_outer(expression: Expression) -> bool:
-    """Return whether a sub-query names something of the row that it is asked for."""
+    """Return whether a sub-query refers to the row that it is evaluated for."""
     return expression.function == OUTER or any(map(has_outer, expression.arguments))
 
 
@@ -67,10 +67,10 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Others:
-    """Rows that a row is looked up among, and what must hold between the two.
+    """Rows that a row is looked up among, and the conditions between the two.
 
     `equal` are pairs of an expression over the row and one over the other. `compared` and `further` are other
-    conditions between both, `further` with what is of the row marked. `own` are conditions on the row alone.
+    conditions between both, `further` with expressions of the row marked. `own` are conditions on the row alone.
     """
 
     rows: PrivateRows
@@ -81,7 +81,7 @@ class Others:
 
     @property
     def plain(self) -> bool:
-        """Whether nothing but equalities must hold."""
+        """Whether all conditions are equalities."""
         return not self.compared and not self.further
 
 
@@ -108,7 +108,7 @@ def among(rows: PrivateRows, links: Sequence[Expression]) -> Others:
 
 
 def _side(expression: Expression) -> str:
-    """Return of what an expression is: of the row ("outer"), of the others ("inner"), of both, or a constant ("")."""
+    """Return the side of an expression: the row ("outer"), the others ("inner"), both, or a constant ("")."""
     if expression.function == OUTER:
         return "outer"
     if expression.column is not None:
@@ -141,7 +141,7 @@ def looked_up(source: PrivateRows, others: Others, wanted: Sequence[Wanted]) -> 
 
 
 def _with_constants(others: Others) -> Others:
-    """Return rows of which those that differ from a constant are left out: a row that is met is told by its columns."""
+    """Return rows without those that differ from a constant: a met row is identified by its columns."""
     constant = [pair for pair in others.equal if not mentions(pair[0])]
     if not constant:
         return others
@@ -179,9 +179,9 @@ def is_met(source: PrivateRows, others: Others, pairs: Pairs) -> tuple[PrivateRo
 def is_among(source: PrivateRows, others: Others, pairs: Pairs) -> tuple[PrivateRows, Expression]:
     """Return the rows, and the condition x IN (SELECT y ...), which is NULL exactly where it is in SQL.
 
-    It is true where a row meets another with an equal y. Otherwise it is NULL if it meets one whose y may be equal, for
-    all that is known, because x or y is NULL there; else it is false. Where nothing but x = y says that both rows have
-    one owner, rows of other people would be among those met: then y must not be NULL, and an x that is NULL gives NULL.
+    It is true where a row meets another with an equal y. Otherwise it is NULL if it meets one whose y may be equal,
+    because x or y is NULL there; else it is false. Where only x = y implies that both rows have one
+    owner, rows of other people would be among those met: then y must not be NULL, and an x that is NULL yields NULL.
     """
     if others.own:
         met, truth = is_among(source, replace(others, own=()), pairs)
@@ -261,7 +261,7 @@ def _grouped(source: PrivateRows, others: Others, wanted: Sequence[Wanted]) -> t
 
 
 def _paired(source: PrivateRows, others: Others, wanted: Sequence[Wanted]) -> tuple[PrivateRows, list[Expression]]:
-    """Return what rows find among the others where more than equalities must hold: all pairs are made, and counted.
+    """Return the lookup of rows among the others under more than equalities: all pairs are made, and counted.
 
     Rows are distinguished by their number within the unit, and each unit makes as many pairs as a join may.
     """
@@ -315,7 +315,7 @@ def _of_both(expression: Expression, called: Mapping[str, ColumnRef]) -> Express
 def _found(
     source: PrivateRows, grouped: GroupWithin, pairs: Sequence[tuple[Expression, str]], wanted: Sequence[str]
 ) -> tuple[PrivateRows, list[Expression]]:
-    """Return the rows with what each finds among grouped ones: all of their keys are equal to something of its own."""
+    """Return the rows with each one's match among grouped ones: all of their keys equal expressions of its own."""
     schema = schema_of(grouped, source.tables)
     taken = {name.casefold() for name in source.schema.columns}
     names = tuple((distinct_name(name, taken), name) for name in schema.columns)
@@ -333,13 +333,13 @@ def _found(
 
 
 def ownerless(source: PrivateRows) -> Unsupported:
-    """Return the refusal of a sub-query of which nothing says that it stays within a person."""
+    """Return the refusal of a sub-query that is not known to stay within a person."""
     unit = " and ".join(repr(name) for name in unit_columns(source.schema.unit)) or "the person"
     return Unsupported(_OWNERLESS.format(unit=unit))
 
 
 def _says_owner(source: PrivateRows, equal: Pairs, others: PrivateRows) -> bool:
-    """Return whether equalities say that a row and the others have one owner."""
+    """Return whether equalities imply that a row and the others have one owner."""
     tables = source.tables
     units = {(ColumnRef(name), ColumnRef(name)) for name in unit_columns(source.schema.unit)}
     return (bool(units) and units <= set(equal)) or any(
@@ -352,7 +352,7 @@ def _says_owner(source: PrivateRows, equal: Pairs, others: PrivateRows) -> bool:
 def _of_one_kind(
     source: PrivateRows, mine: Expression, rows: PrivateRows, theirs: Expression
 ) -> tuple[Expression, Expression]:
-    """Return both sides of an equality as values of one kind, so that what is grouped by one is found by the other."""
+    """Return both sides of an equality as values of one kind, so that groups by one are found by the other."""
     facts = {f"mine {name}": column for name, column in source.schema.columns.items()}
     facts |= {f"their {name}": column for name, column in rows.schema.columns.items()}
     both = call(

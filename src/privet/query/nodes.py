@@ -1,4 +1,4 @@
-"""The query tree: what is summed privately, and what happens to the released rows afterwards."""
+"""The query tree: the private sums, and the steps over the released rows afterwards."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class AggregateCall:
     """One aggregate under the name by which later steps know it.
 
     `function` names an entry of `privet.aggregates.AGGREGATES`. Of two arguments, `other` is the second. `where` is its
-    FILTER. `options` holds further constants.
+    FILTER. `options` are further constants.
     """
 
     name: str
@@ -45,7 +45,7 @@ class AggregateCall:
 
 @dataclass(frozen=True)
 class Order:
-    """One ORDER BY term over the columns of the step before; NULLs come last unless said otherwise."""
+    """One ORDER BY term over the columns of the step before; NULLs come last unless stated otherwise."""
 
     expression: Expression
     descending: bool = False
@@ -62,7 +62,7 @@ class Output:
 
 @dataclass(frozen=True)
 class RowFrame:
-    """Which rows around its own a window function sees: from `start` to `end` rows after it; None for all on a side.
+    """The rows around its own that a window function uses: from `start` to `end` rows after it; None for all on a side.
 
     Where it does not count `rows`, 0 means its own row and those that tie with it in the order.
     """
@@ -90,7 +90,7 @@ class OverRows:
 
 @dataclass(frozen=True)
 class PublicRows:
-    """Rows of a public table, column by column, with what each column holds; and steps over them."""
+    """Rows of a public table, column by column, with the facts of each column; and steps over them."""
 
     columns: tuple[tuple[str, Facts, tuple[Value, ...]], ...]
     steps: tuple[Step, ...] = ()
@@ -100,7 +100,7 @@ class PublicRows:
 class Beside:
     """Other rows that come to those of the step before: of another release, or public.
 
-    A join puts columns beside them, for pairs of rows that meet a condition over all columns: `names` says what each
+    A join puts columns beside them, for pairs of rows that meet a condition over all columns: `names` states what each
     is called then, (name, column). "all" puts the rows below them, column by column in the order of `names`.
     """
 
@@ -116,7 +116,7 @@ class Step:
 
     ORDER BY terms are over the columns of the step before, and behind these over the outputs. Before the filter come
     rows of others (`beside`). After it rows are aggregated by `keys`, where these are not None, be it by none, and
-    `having` keeps some of the groups; then come `windows`, and `qualify` keeps rows by them. Outputs and order see all
+    `having` keeps some of the groups; then come `windows`, and `qualify` keeps rows by them. Outputs and order use all
     of these by their names.
     """
 
@@ -159,9 +159,9 @@ class Grouping:
 
 @dataclass(frozen=True)
 class Query:
-    """A private aggregation of one table, or of what is made of several, and the steps that follow on what it released.
+    """A private aggregation of one table, or of a relation over several, and the steps that follow on its release.
 
-    The first step sees the keys and aggregates by name; each later step sees the outputs of the one before. With
+    The first step uses the keys and aggregates by name; each later step uses the outputs of the one before. With
     `levels`, each of which lists the places of the keys that it groups by, the rows of all levels follow each other.
     `other` names one more group, of all rows whose key is not shown. With `find`, declared groups are found as others
     are, so that only those with enough people are shown; see `privet.planner.keys.to_be_found`.
@@ -179,12 +179,12 @@ class Query:
     each: bool = False
     """Whether each unit has one row in each group at most, as it is grouped by both: no more need count there."""
     source: PrivateRows | None = field(default=None, compare=False, repr=False)
-    """The rows that it was read over, whose facts were computed then; no part of what is asked: see `facts_known`."""
+    """The rows that it was read over, with their facts at that time; not part of the question: see `facts_known`."""
 
     def facts_known(self, tables: Mapping[str, Schema]) -> Schema | None:
         """Return the facts of its relation over these tables, if they were computed when it was read.
 
-        None where it stands on another relation, or on other tables, by now. No plan is charged by these facts: they
+        None where it is over another relation, or other tables, by now. No plan is charged by these facts: they
         are computed again before, from the plan.
         """
         read = self.source
@@ -199,7 +199,7 @@ class Query:
 
     @property
     def others(self) -> tuple[Query, ...]:
-        """The further questions whose released rows come to those of this one, and theirs, in order."""
+        """The further questions whose released rows are joined to those of this one, and their own, in order."""
         queries: list[Query] = []
         for source in (beside.source for step in self.steps for beside in step.beside):
             if isinstance(source, Query):
@@ -219,16 +219,16 @@ def bin_widths(query: Query) -> dict[str, float]:
     return {name: widths[column] for name, column in shown.items() if column is not None and column in widths}
 
 
-# What a SELECT is over: rows of a private table, or released rows; and what it asks of them.
+# The rows of a SELECT, private or released; and its question about them.
 
 
-# What a SELECT can stand on: rows of a private table, or rows that were released; and what it asks of them.
+# The possible inputs of a SELECT: rows of a private table, or released rows; and its question about them.
 #
 # Both front ends, SQL and Python, fill a `Selection`; `build` turns it into the one tree.
 
 
 MARK = "aggregate:"
-"""Marks an aggregate inside an expression until `build` gives it a name; no engine knows such a function."""
+"""Marks an aggregate inside an expression until `build` names it; no engine has such a function."""
 
 WINDOW = "window:"
 """Marks a window function until `inside` makes it a column."""
@@ -239,10 +239,10 @@ EXTREMES = {"min": 0, "max": 1}
 
 @dataclass(frozen=True)
 class PrivateRows:
-    """Rows of a table, or of what is made of several: private, or public and about to be joined to private ones.
+    """Rows of a table, or of a relation over several: private, or public and about to be joined to private ones.
 
     `columns` are expressions over the relation's own, and `where` is the condition under which a row is there.
-    `limited` are the facts of its own columns where people stay within their limits: what sums are clamped to.
+    `limited` are the facts of its own columns where people stay within their limits: the bounds of sums.
     """
 
     table: Relation
@@ -289,12 +289,12 @@ class ReleasedRows:
 
 
 Standing = PrivateRows | ReleasedRows
-"""What a SELECT can stand on."""
+"""The possible inputs of a SELECT."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Select:
-    """One SELECT: expressions over the columns of what it stands on, with aggregates marked. None names itself."""
+    """One SELECT: expressions over the columns of its input, with aggregates marked. The name None is derived."""
 
     outputs: tuple[tuple[str | None, Expression], ...]
     where: Expression | None = None
@@ -309,13 +309,13 @@ class Select:
 
     @property
     def aggregates(self) -> list[Expression]:
-        """The marked aggregates that it shows, compares and orders by, wherever they stand."""
+        """The marked aggregates that it shows, compares and orders by, at any depth."""
         given = [*(output for _, output in self.outputs), self.having, *(term.expression for term in self.order)]
         return [part for value in given if value is not None for part in parts_of(value) if is_aggregate(part)]
 
     @property
     def bounds_each(self) -> bool:
-        """Whether it states bounds of what each person contributes to a group."""
+        """Whether it states bounds of each person's contribution to a group."""
         stated = (stated_bounds(marked)[1] for marked in self.aggregates)
         return any(limits is not None and limits.per == "group" for limits in stated)
 
@@ -349,7 +349,7 @@ def window(
 
 
 def read_window(name: str, marked: Expression) -> OverRows:
-    """Return what a marked window function says, under a name."""
+    """Return a marked window function, under a name."""
     given, partition, order, *more = marked.arguments
     ends = next((call.arguments for call in more if call.function == "frame"), None)
     where = next((call.arguments[0] for call in more if call.function == "filter"), None)
@@ -371,7 +371,7 @@ def is_window(expression: Expression) -> bool:
 
 
 def has_window(expression: Expression | None) -> bool:
-    """Return whether a marked window function stands anywhere in an expression."""
+    """Return whether an expression contains a marked window function."""
     return expression is not None and any(map(is_window, parts_of(expression)))
 
 
@@ -385,7 +385,7 @@ def scalar(place: int) -> Call:
 
 
 def has_scalar(expression: Expression | None) -> bool:
-    """Return whether the value of a released sub-query stands anywhere in an expression."""
+    """Return whether an expression contains the value of a released sub-query."""
     return expression is not None and any(part.function == SCALAR for part in parts_of(expression))
 
 
@@ -414,7 +414,7 @@ BOUNDS = "bounds:"
 """Marks the bounds that a question states for an aggregate, as its last argument, until `build` reads them."""
 
 Per = OneOf["group", "row"]
-"""What stated bounds are for: what each person contributes to a group, or the value of each row."""
+"""The meaning of stated bounds: they apply to each person's contribution to a group, or to the value of each row."""
 
 
 @dataclass(frozen=True)
@@ -460,12 +460,12 @@ def is_aggregate(expression: Expression) -> bool:
 
 
 def has_aggregate(expression: Expression | None) -> bool:
-    """Return whether a marked aggregate stands anywhere in an expression."""
+    """Return whether an expression contains a marked aggregate."""
     return expression is not None and any(map(is_aggregate, parts_of(expression)))
 
 
 def label(expression: Expression) -> str:
-    """Return the name that an expression has where the query gives it none."""
+    """Return the name of an expression where the query states none."""
     if not expression.function:
         return expression.column or "constant"
     if expression.function == MARK + "quantile":
@@ -494,11 +494,11 @@ def distinct_name(wanted: str, taken: set[str]) -> str:
     return name
 
 
-# Checks what questions are read over: declared tables by name, and views of them.
+# Checks the inputs of questions: declared tables by name, and views of them.
 
 
 def check_tables(tables: Mapping[str, Schema] | None) -> None:
-    """Refuse what is not a mapping of names to the schemas of tables; None stands for none beside the one named."""
+    """Refuse anything but a mapping of names to the schemas of tables; None means none beside the one named."""
     if tables is not None:
         mapping(tables, "tables", "a mapping of names to Schemas", Schema)
 
@@ -506,17 +506,17 @@ def check_tables(tables: Mapping[str, Schema] | None) -> None:
 # Aggregates that make several columns: TOP_K(x, 3) AS top is top_1, top_2 and top_3; BOUNDS(x) is x_low and x_high.
 
 
-# Several groupings in one question: GROUPING SETS, ROLLUP and CUBE, as lists of what each level groups by.
+# Several groupings in one question: GROUPING SETS, ROLLUP and CUBE, as lists of the keys of each level.
 
 
 Level = tuple[Expression, ...]
-"""What one level groups by; nothing for the grand total."""
+"""The keys of one level; none for the grand total."""
 
 MOST_LEVELS = 64
-"""The most levels that may be asked for at once: CUBE of six columns."""
+"""The maximum number of levels in one question: CUBE of six columns."""
 
 GROUPING = "grouping:"
-"""Marks GROUPING(...) inside an expression until `build` gives it a name."""
+"""Marks GROUPING(...) inside an expression until `build` names it."""
 
 
 def rolled_up(steps: Sequence[Level]) -> tuple[Level, ...]:
@@ -555,7 +555,7 @@ def crossed(several: Sequence[Sequence[Level]]) -> tuple[Level, ...]:
 
 
 def union_of(levels: Sequence[Level]) -> Level:
-    """Return what any of the levels groups by, each once."""
+    """Return the keys of all levels, each once."""
     return _joined(levels)
 
 
@@ -571,7 +571,7 @@ def _joined(levels: Sequence[Level]) -> Level:
 
 
 MOST_VALUES = 100
-"""How many of the most frequent values can be asked for."""
+"""The maximum number of most frequent values in one question."""
 
 Named = tuple[tuple[str | None, Expression], ...]
 
@@ -590,7 +590,7 @@ def top_k(argument: Expression, k: Expression, where: Expression | None = None) 
 
 
 def bounds(argument: Expression, where: Expression | None = None) -> Call:
-    """Return a marked aggregate: a range that holds most values."""
+    """Return a marked aggregate: a range that contains most values."""
     return Call(MARK + "bounds", (argument, where or Literal(True)))
 
 

@@ -1,7 +1,7 @@
 """One form for expressions that mean the same by their order alone, and their text as SQL.
 
-Nested and/or are flat and sorted, constants stand right in comparisons, lists of constants are sorted and without
-repeats, and what is computed from constants alone is the constant that it is. Nothing else is folded.
+Nested and/or are flat and sorted, constants are on the right in comparisons, lists of constants are sorted and without
+repeats, and expressions of constants alone are folded to a constant. Nothing else is folded.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from privet.core.relation import Call, Expression, Literal, Value
 
-# Dates and times as expressions see them: truncation, differences and shifts, with the calendar of ISO 8601.
+# Dates and times in expressions: truncation, differences and shifts, with the calendar of ISO 8601.
 #
 # Used for the public bounds of an expression; engines compute the same on private values.
 
@@ -27,7 +27,7 @@ Moment = datetime.date | datetime.datetime
 
 
 def truncate(moment: Moment, part: str) -> Moment:
-    """Return the start of the second, minute, hour, day, week, month, quarter or year that holds a moment."""
+    """Return the start of the second, minute, hour, day, week, month, quarter or year that contains a moment."""
     day = datetime.date(moment.year, moment.month, moment.day)
     if part == "week":
         day -= datetime.timedelta(days=day.weekday())
@@ -45,7 +45,7 @@ def truncate(moment: Moment, part: str) -> Moment:
 
 
 def ordinal(moment: Moment, part: str) -> int:
-    """Return the number of the second, ..., year that holds a moment, counted from the first of our calendar."""
+    """Return the number of the second, ..., year that contains a moment, counted from the first of our calendar."""
     days = datetime.date(moment.year, moment.month, moment.day).toordinal() - 1
     if part in TIME_PARTS:
         at = moment.time() if isinstance(moment, datetime.datetime) else datetime.time()
@@ -137,20 +137,20 @@ FORMATS: Mapping[str, Callable[[Any], str]] = {
     "%G": lambda moment: f"{moment.isocalendar()[0]:04d}",
     "%%": lambda moment: "%",
 }
-"""What stands for a part of a moment in a format, and its text. None depends on a language or a time zone."""
+"""The placeholders for parts of a moment in a format, and their texts, independent of language and time zone."""
 
 _SIGN = re.compile(r"%.|[^%]", re.DOTALL)
 _TIMES = frozenset(("%H", "%M", "%S"))
 
 
 def is_format(form: str) -> bool:
-    """Return whether each % of a format stands before something that is known."""
+    """Return whether each % of a format precedes a known letter."""
     signs = _SIGN.findall(form)
     return "".join(signs) == form and all(len(sign) == 1 or sign in FORMATS for sign in signs)
 
 
 def tells_times(form: str) -> bool:
-    """Return whether a format tells apart the times of one day."""
+    """Return whether a format distinguishes the times of one day."""
     return not _TIMES.isdisjoint(_SIGN.findall(form))
 
 
@@ -180,8 +180,8 @@ def starts(low: Moment, high: Moment, part: str, most: int) -> tuple[Moment, ...
 
 # Constants that are computed from constants: exactly, in rationals, so that a decimal is rounded once.
 #
-# 0.06 + 0.01 is 0.07, as in SQL's decimals; added as doubles it is less than the double that is nearest to 0.07. What
-# is not exact, is NULL, does not fit into 64 bits, or could not be written as a constant is left to the engine.
+# 0.06 + 0.01 is 0.07, as in SQL's decimals; added as doubles it is less than the double nearest to 0.07. A result that
+# is inexact, is NULL, does not fit into 64 bits, or cannot be written as a constant is left to the engine.
 
 
 MOST_WHOLE = 2**63 - 1
@@ -206,7 +206,7 @@ Fold = Callable[[Sequence[Value]], Value]
 def folded(function: str, arguments: Sequence[Expression]) -> Literal | None:
     """Return a function of constants as the one constant that it is; None where the engine has to compute it.
 
-    It is what the function means over exact numbers, of the kind that the function gives.
+    It is the function's value over exact numbers, of the kind that the function returns.
     """
     fold = _FOLDS.get(function) or _FOLDS_OF.get((function, len(arguments)))
     if fold is None or not arguments:
@@ -236,7 +236,7 @@ def decimal(value: Fraction) -> str | None:
 
 
 def _writable(value: Value) -> bool:
-    """Return whether a constant can stand in SQL, so that what is written reads back."""
+    """Return whether a constant can be written in SQL, so that the text reads back."""
     if type(value) is str:
         return len(value) <= _MOST_CHARACTERS
     if type(value) is int:
@@ -256,7 +256,7 @@ def _short(value: Number) -> bool:
 
 
 def _numbers(compute: Callable[..., Value]) -> Fold:
-    """Return a function of numbers; of anything else it is None."""
+    """Return a function of numbers that is None for any other value."""
 
     def fold(values: Sequence[Value]) -> Value:
         numbers = [value for value in values if type(value) is int or type(value) is Fraction]
@@ -515,7 +515,7 @@ def call(function: str, *arguments: Expression) -> Expression:
 
 
 def conjunction(*conditions: Expression | None) -> Expression | None:
-    """Return the conditions that are given, joined by and; None if there are none."""
+    """Return the conditions that are not None, joined by and; None if there are none."""
     given = [condition for condition in conditions if condition is not None]
     return call("and", *given) if given else None
 
@@ -558,7 +558,7 @@ def spelled(function: str) -> str:
 
 
 def quote_name(name: str) -> str:
-    """Return a name as SQL reads it whatever it holds: quoted."""
+    """Return a name as SQL reads it whatever it contains: quoted."""
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -581,5 +581,5 @@ def _constant(value: Value) -> str:
 
 
 def _decimal(value: Fraction) -> str:
-    # where no decimal says it exactly, a quotient does, which is read back as one constant
+    # where no decimal is exact, a quotient is, which is read back as one constant
     return decimal(value) or f"({value.numerator}.0 / {value.denominator}.0)"

@@ -3,7 +3,7 @@
 Released rows are joined with those of another release or with public ones, which include columns that a released key
 determines; they are united, or computed over several of them by windows and aggregates. All of it is computed from what
 was released and from public tables, and costs nothing beyond the releases. A value that decides about private rows is
-released first: until it is known, another of its kind stands for it, so that the rest can be read and priced.
+released first: until it is known, another of its kind replaces it, so that the rest can be read and priced.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ MOST_FIRST = 5
 """The most values that are released before a question is asked."""
 
 SOME_TEXT = "a value that is released first"
-"""Stands for a text that is not known yet, and is compared with any category."""
+"""Replaces a text that is not known yet, and is compared with any category."""
 
 _NUMBERS = frozenset(("integer", "number"))
 
@@ -95,7 +95,7 @@ _STAND_INS: Mapping[str, Any] = {
 
 
 def public_rows(standing: PrivateRows) -> PublicRows:
-    """Return the rows of a public table, and what a sub-query makes of them.
+    """Return the rows of a public table, or of a sub-query over it.
 
     They are listed without repeats, so that no two rows may be alike: its key is declared.
     """
@@ -205,7 +205,7 @@ def single(query: Query) -> bool:
 
 
 def value_of_released(rows: ReleasedRows) -> ReleasedRows:
-    """Return a sub-query that gives one value, or refuse it."""
+    """Return a sub-query that returns one value, or refuse it."""
     if len(rows.facts) != 1 or not single(rows.query):
         raise Unsupported(
             "a sub-query that returns a value has one column and one row: aggregate it without GROUP BY, or add LIMIT 1"
@@ -215,7 +215,7 @@ def value_of_released(rows: ReleasedRows) -> ReleasedRows:
 
 
 def unused(asked: Select, values: Sequence[ReleasedRows]) -> bool:
-    """Return whether some value of a released sub-query stands in no expression of a SELECT."""
+    """Return whether some value of a released sub-query is in no expression of a SELECT."""
     every = [*(output for _, output in asked.outputs), asked.where, *asked.keys, asked.having, asked.qualify]
     every += [term.expression for term in asked.order]
     every += [key for level in asked.levels for key in level]
@@ -259,12 +259,12 @@ class PublicSide:
     table: str
     names: tuple[tuple[str, str], ...]
     equal: tuple[Expression, ...]
-    """What its key equals in every row of the join that has a row of it."""
+    """The expressions that its key equals in every row of the join that has a row of it."""
 
 
 @dataclass(eq=False)
 class DeterminedColumns:
-    """The columns of public tables that a query's keys determine, as they are asked for one by one."""
+    """The columns of public tables that a query's keys determine, as they are requested one by one."""
 
     source: PrivateRows
     keys: Collection[Expression]
@@ -273,7 +273,7 @@ class DeterminedColumns:
 
     @cached_property
     def sides(self) -> list[PublicSide]:
-        """The public tables of the join, each with what its key equals."""
+        """The public tables of the join, each with the expressions that its key equals."""
         return _sides(self.source.table, self.source.tables)
 
     def determines(self, column: str) -> bool:
@@ -281,7 +281,7 @@ class DeterminedColumns:
         return self._side(column) is not None
 
     def named(self, column: str) -> tuple[str, Facts]:
-        """Return the name under which released rows have a column that is determined, and what it holds."""
+        """Return the name under which released rows have a determined column, and its facts."""
         side = self._side(column)
         if side is None:
             raise LookupError(column)
@@ -293,7 +293,7 @@ class DeterminedColumns:
         return columns[own], self.source.tables[self.sides[place].table].columns[own]
 
     def beside(self, names: Mapping[Expression, str]) -> tuple[Beside, ...]:
-        """Return what puts the columns beside released rows, whose keys have these names."""
+        """Return the joins that put the columns beside released rows, whose keys have these names."""
         made = []
         for place, columns in self.found.items():
             side = self.sides[place]
@@ -314,7 +314,7 @@ class DeterminedColumns:
 
 
 def _sides(relation: Relation, tables: Mapping[str, Schema]) -> list[PublicSide]:
-    """Return the public tables of a join whose key is declared and whose rows are at hand."""
+    """Return the public tables of a join whose key is declared and whose rows are available."""
     sides: list[PublicSide] = []
     while isinstance(relation, Join):
         name = relation.right
@@ -327,7 +327,7 @@ def _sides(relation: Relation, tables: Mapping[str, Schema]) -> list[PublicSide]
 
 
 def _equals(join: Join, key: str) -> list[Expression]:
-    """Return what a key equals by the condition of its join."""
+    """Return the expressions that a key equals by the condition of its join."""
     sides = [eq.arguments for eq in conjuncts(join.on) if eq.function == "equal" and ColumnRef(key) in eq.arguments]
     return [other for pair in sides for other in pair if other != ColumnRef(key)]
 
@@ -349,7 +349,7 @@ def with_columns(
 
 
 def read_aggregate(name: str, marked: Expression, facts: Mapping[str, Facts]) -> OverRows:
-    """Return what a marked aggregate says about released rows, under a name."""
+    """Return a marked aggregate over released rows, under a name."""
     function = marked.function.removeprefix(MARK)
     if function not in (*TOTALS, *SPREADS):
         raise Unsupported(
@@ -363,7 +363,7 @@ def read_aggregate(name: str, marked: Expression, facts: Mapping[str, Facts]) ->
 
 
 def facts_over(one: OverRows, facts: Mapping[str, Facts]) -> Facts:
-    """Return the kind of what a function over released rows returns."""
+    """Return the facts of a function over released rows."""
     if one.function in _WHOLE:
         return Facts(kind="integer")
     if one.function in _KEPT:
@@ -424,7 +424,7 @@ class FirstValues:
     found: list[Query] = field(default_factory=list)
 
     def __call__(self, rows: ReleasedRows) -> Literal:
-        """Return the constant that stands for the one value of a released sub-query."""
+        """Return the constant that replaces the one value of a released sub-query."""
         if rows.query not in self.found:
             self.found.append(rows.query)
         if len(self.found) > MOST_FIRST:
@@ -435,7 +435,7 @@ class FirstValues:
         return Literal(_stand_in(next(iter(rows.facts.values()))))
 
     def forget(self, count: int) -> None:
-        """Keep the first values that were met, and no more: what met the others was read in another way."""
+        """Keep the first values that were met, and no more: the others were met in another reading."""
         del self.found[count:]
 
 
@@ -451,9 +451,9 @@ def _stand_in(facts: Facts) -> Any:
 def with_first(
     asked: Select, values: Sequence[ReleasedRows], first: FirstValues
 ) -> tuple[Select, tuple[ReleasedRows, ...]]:
-    """Return a SELECT in which constants stand for values that would weigh, bound or group private rows.
+    """Return a SELECT in which constants replace values that would weigh, bound or group private rows.
 
-    Those that stand beside aggregates, and are computed with what these release, stay what they are.
+    Those beside aggregates that are computed with their releases are unchanged.
     """
     shown = [*(item for _, item in asked.outputs), asked.having, asked.qualify, *(by.expression for by in asked.order)]
     inside = [part for value in shown if value is not None for part in parts_of(value) if is_aggregate(part)]

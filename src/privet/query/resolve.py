@@ -1,6 +1,6 @@
 """Checks names and kinds against declared facts, and reads a constant text beside a date as a date.
 
-Everything here is decided from public facts; the same expression is accepted or refused whatever the data holds.
+Everything here is decided from public facts; the same expression is accepted or refused whatever the data is.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def substitute(expression: Expression, replace: Callable[[Expression], Expressio
 
 
 def read_date(value: str) -> datetime.date:
-    """Return the date that a constant text says: 2024-12-31, 2024-1-9, 2024/12/31 or 20241231."""
+    """Return the date of a constant text: 2024-12-31, 2024-1-9, 2024/12/31 or 20241231."""
     match = _DATE.fullmatch(value.strip())
     day = None if match is None else _day(match)
     if day is None:
@@ -69,7 +69,7 @@ def read_date(value: str) -> datetime.date:
 
 
 def read_timestamp(value: str) -> datetime.datetime:
-    """Return the point in time that a constant text says: a date, and a time in UTC if it has one."""
+    """Return the point in time of a constant text: a date, and a time in UTC if it has one."""
     text = value.strip()
     first = _DATE.match(text)
     day = None if first is None else _day(first)
@@ -142,7 +142,7 @@ def _when(place: int, argument: Expression, many: int, columns: Mapping[str, Fac
 
 
 def _fit_durations(function: str, arguments: list[Expression], columns: Mapping[str, Facts]) -> Expression | None:
-    """Return what stands for a difference of moments, or a date and a number of days; None for anything else.
+    """Return the expression of a difference of moments, or of a date and a number of days; None for any other.
 
     A difference is a number of days: a whole one between dates, and with its fraction where there is a time of day. Its
     EPOCH is in seconds, and its DAY is whole.
@@ -177,7 +177,7 @@ def _is_duration(expression: Expression) -> bool:
 
 
 def _is_marked(expression: Expression) -> bool:
-    """Return whether an expression holds what has no kind of its own yet: an aggregate, a window, a grouping."""
+    """Return whether an expression contains a part without a kind yet: an aggregate, a window, a grouping."""
     return any(":" in part.function for part in parts_of(expression))
 
 
@@ -199,7 +199,7 @@ def _as_moment(expression: Expression) -> Expression:
 
 
 def check_key(expression: Expression, source: PrivateRows) -> Expression:
-    """Return a checked grouping expression, refusing what can have no public or discoverable values."""
+    """Return a checked grouping expression, refusing one that can have no public or discoverable values."""
     key = checked(expression, source.schema.columns)
     facts = typed(key, source.schema.columns)
     shown = text(key)
@@ -225,7 +225,7 @@ def check_argument(
     *,
     stated: bool = False,
 ) -> Expression:
-    """Return a checked argument of an aggregate: numbers with public bounds, or anything that is only counted.
+    """Return a checked argument of an aggregate: numbers with public bounds, or any value that is only counted.
 
     Where the question has `stated` its bounds, none need follow from declared facts; nor where its `conditions` imply
     some.
@@ -264,7 +264,7 @@ def counted(moment: Expression, kind: str) -> Expression:
 
 
 def as_moment(number: Expression, kind: str, *, dates: bool) -> Expression:
-    """Return the moment that a released number stands for; that of days is a date where `dates` says so."""
+    """Return the moment of a released number; that of days is a date if `dates` is true."""
     if kind == "date":
         return Call("as_date" if dates else "as_timestamp", (number,))
     return Call("as_timestamp", (Call("divide", (number, Literal(MICROSECONDS))),))
@@ -278,7 +278,7 @@ def in_days(expression: Expression) -> Expression:
 
 
 def check_values(expression: Expression, source: PrivateRows) -> Expression:
-    """Return a checked argument of MODE or TOP_K, refusing what could be no key of a group either."""
+    """Return a checked argument of MODE or TOP_K, refusing one that could not be a key of a group either."""
     values = checked(expression, source.schema.columns)
     facts, shown = typed(values, source.schema.columns), text(values)
     person = person_column(source.schema.unit)
@@ -333,7 +333,7 @@ def _lacks_bounds(column: Facts) -> bool:
 
 
 def released_facts(function: str, values: Typed | None = None) -> Facts:
-    """Return the kind of what an aggregate releases: that of `values` where it is one of them."""
+    """Return the kind of an aggregate's release: that of `values` where it is one of them."""
     if values is not None and values.kind is not None:
         return Facts(kind=values.kind, nullable=True)
     counts = entry_of(function).aggregate.counts
@@ -341,7 +341,7 @@ def released_facts(function: str, values: Typed | None = None) -> Facts:
 
 
 def as_facts(facts: Typed, shown: str) -> Facts:
-    """Return the facts of a released column, without bounds: what is released is clamped no more."""
+    """Return the facts of a released column, without bounds: a release is not clamped again."""
     if facts.kind is None:
         raise Unsupported(f"{shown} is always NULL; leave the column out")
     return Facts(kind=facts.kind, nullable=facts.nullable)
@@ -352,11 +352,11 @@ def name_of(expression: Expression) -> str:
     return expression.function.removeprefix(MARK)
 
 
-# What each column of an answer is made of: an expression over the keys and aggregates that a query releases.
+# The origin of each column of an answer: an expression over the keys and aggregates that a query releases.
 
 
 def meanings(query: Query) -> dict[str, Expression]:
-    """Return for each output column of a query the expression over keys and aggregates that it stands for."""
+    """Return for each output column of a query its expression over keys and aggregates."""
     names = [*(key.name for key in query.keys), *(asked.name for asked in query.aggregates)]
     names += [grouping.name for grouping in query.groupings]
     names += [output.name for output in query.steps[0].outputs] if query.lists and query.steps else []
@@ -374,9 +374,9 @@ def meanings(query: Query) -> dict[str, Expression]:
 
 
 OVER_ROWS = "over rows"
-"""Stands in the meaning of a column for a function of several released rows."""
+"""Represents, in the meaning of a column, a function of several released rows."""
 BESIDE = "beside"
-"""Stands in the meaning of a column for one of other rows."""
+"""Represents, in the meaning of a column, one of other rows."""
 
 
 @dataclass(frozen=True)
@@ -459,7 +459,7 @@ CONDITIONS = frozenset(
     {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "is_null", "not", "and", "or", "in"}
     | {"like", "starts_with", "ends_with", "contains", "to_boolean"}
 )
-"""Functions that give booleans, whatever their arguments are."""
+"""Functions that return booleans, whatever their arguments are."""
 
 
 def side_by_side(arguments: Sequence[Expression], columns: Mapping[str, Facts]) -> list[Expression]:
@@ -484,7 +484,7 @@ def side_by_side(arguments: Sequence[Expression], columns: Mapping[str, Facts]) 
 
 
 def as_condition(expression: Expression, columns: Mapping[str, Facts]) -> Expression:
-    """Return a number as the condition that it is not 0; what is a condition stays one."""
+    """Return a number as the condition that it is not 0; a condition stays one."""
     if expression.function in CONDITIONS or ":" in expression.function:
         return expression
     if type(expression.constant) is int:
@@ -493,7 +493,7 @@ def as_condition(expression: Expression, columns: Mapping[str, Facts]) -> Expres
 
 
 def as_number(expression: Expression, kind: str | None) -> Expression:
-    """Return a boolean as 0 or 1; anything else stays what it is."""
+    """Return a boolean as 0 or 1; any other value is unchanged."""
     if kind != "boolean":
         return expression
     if expression.is_constant:

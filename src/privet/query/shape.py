@@ -1,4 +1,4 @@
-"""What a relation is: its columns with their public facts, and whose rows they are; or the reason why it cannot be.
+"""The shape of a relation: its columns with their public facts, and the owner of its rows; or why it is refused.
 
 This is the one place that decides which steps stay within one unit. It reads declared facts and the tree, never data.
 """
@@ -33,7 +33,7 @@ from .normal import text
 from .resolve import condition
 from .typed import MOMENTS, NUMBERS, Typed, clamp_ends, hull, of_column, real, whole
 
-# Where a column of a relation comes from, and whether an equality of two says that rows have one owner.
+# The origin of a column of a relation, and whether an equality of two implies that rows have one owner.
 
 
 Place = tuple[str, str]
@@ -41,7 +41,7 @@ Place = tuple[str, str]
 
 
 def conjuncts(on: Expression | None) -> Iterator[Expression]:
-    """Yield the conditions that must all hold for a condition to hold."""
+    """Yield the conditions that must all be true for a condition to be true."""
     if on is not None and on.function == "and":
         for argument in on.arguments:
             yield from conjuncts(argument)
@@ -62,7 +62,7 @@ def equalities(join: Join, left: Schema) -> Iterator[tuple[str, str]]:
 
 
 def equal_sides(join: Join, left: Schema) -> Iterator[tuple[Expression, Expression]]:
-    """Yield what a join makes equal: an expression over columns of the left side, and one over those of the right.
+    """Yield the equal sides of a join: an expression over columns of the left side, and one over those of the right.
 
     Both are over the names that the columns have in the result. The equality of units is not among them.
     """
@@ -77,9 +77,9 @@ def equal_sides(join: Join, left: Schema) -> Iterator[tuple[Expression, Expressi
 
 
 def same_owner(join: Join, left: Schema, tables: Mapping[str, Schema]) -> bool:
-    """Return whether the condition of a join says that both rows have one owner: by the unit itself, or by a link.
+    """Return whether the condition of a join implies that both rows have one owner: by the unit itself, or by a link.
 
-    The join holds rows to it in any case; this is about what the analyst meant.
+    The join enforces it in any case; this is about the analyst's intention.
     """
     pairs = set(equalities(join, left))
     units = unit_columns(left.unit)
@@ -107,11 +107,11 @@ def is_of_one(relation: Relation, column: str, tables: Mapping[str, Schema]) -> 
 
 
 def says_owner(one: Place | None, other: Place | None, tables: Mapping[str, Schema]) -> bool:
-    """Return whether an equality of two columns says that two rows have one owner.
+    """Return whether an equality of two columns implies that two rows have one owner.
 
     Both are ends of one link, or one is the key of a table of people: then a value of it is of one person's row. Or
-    two tables have a column of one name that numbers things, as visit_id does: what it numbers is taken to be of one
-    person, whom the join holds equal in any case.
+    two tables have a column of one name that numbers things, as visit_id does: a thing is taken to be of one
+    person, whom the join requires to be equal in any case.
     """
     if one is None or other is None:
         return False
@@ -133,7 +133,7 @@ def _numbers(table: str, column: str, tables: Mapping[str, Schema]) -> bool:
 
 
 def only_match(relation: Relation, column: str, tables: Mapping[str, Schema]) -> bool:
-    """Return whether a column is a table's own in which no value comes twice: its key, or what links lead to."""
+    """Return whether a column is a table's own in which no value occurs twice: its key, or the target of links."""
     return isinstance(relation, str) and (tables[relation].key == column or (relation, column) in _targets(tables))
 
 
@@ -173,7 +173,7 @@ def _anchor(place: Place | None, tables: Mapping[str, Schema]) -> Place | None:
 
 
 MOST_ROWS = 2**50
-"""No scan sees more rows than this: it would take the fastest engine far longer than a scan may run."""
+"""No scan reads more rows than this: it would take the fastest engine far longer than a scan may run."""
 
 _EXACT = 2**53
 """Whole numbers up to here are doubles."""
@@ -226,10 +226,10 @@ def sides_of(join: Join, tables: Mapping[str, Schema]) -> tuple[Schema, Schema]:
 def schema_within_limits(
     relation: Relation, tables: Mapping[str, Schema], contribution: Contribution | None = None
 ) -> Schema:
-    """Return the facts of a relation where units stay within their limits: what its sums are clamped to.
+    """Return the facts of a relation where units stay within their limits: the bounds that its sums are clamped to.
 
     These are not proven. Counts and sums within a unit have bounds as if it had no more rows than its declared
-    contribution, or the one given instead.
+    contribution, or the one passed instead.
     """
     return _Shape(tables, _Limit(contribution)).of(relation)
 
@@ -323,8 +323,8 @@ class _Shape:
     def _pairs(self, join: Join, left: Schema, right: Schema) -> int:
         """Return how many rows a join of private sides has at most, if the keys that are declared are keys.
 
-        Nothing that is proven of a unit stands on it: what a unit weighs, and what is computed within it, is held to
-        its bounds by the engine whatever the number of its rows. It says how wide integers must be, and an engine
+        No proof about a unit relies on it: a unit's weight, and values computed within it, are clamped to
+        their bounds by the engine whatever the number of its rows. It states how wide integers must be, and an engine
         fails, rather than wraps, where they are too narrow.
         """
         on_left, on_right = one_to_meet(join, left, self.tables)
@@ -335,7 +335,7 @@ class _Shape:
         return left.rows * _met(join, right)
 
     def _together(self, join: Join, left: Schema, right: Schema) -> Contribution:
-        """Return the limit of what a unit gives to a join: where one side's rows have one match, as the other side."""
+        """Return the limit of a unit's part in a join: where one side's rows have one match, as the other side."""
         on_left, on_right = one_to_meet(join, left, self.tables)
         if on_right:
             return left.contribution
@@ -410,7 +410,7 @@ def _check_apart(relation: Union, schemas: list[Schema], tables: Mapping[str, Sc
 
 
 def _check_one(join: Join, left: Schema, right: Schema) -> None:
-    """Raise unless each row of the left side meets at most one of the right: that is what `one` claims.
+    """Raise unless each row of the left side meets at most one of the right, as `one` claims.
 
     Guarantee: the right side has one row for each combination of its keys. All of them but the person, which is equal
     in any case, are equal in plain columns to expressions over the left side, and compared in a way that tells them
@@ -484,7 +484,7 @@ def _check_partition(source: Schema, by: tuple[Expression, ...], what: str, clau
 
 
 def check_same_unit(left: Schema, right: Schema) -> None:
-    """Raise unless two relations belong to the same people, said by a column of the same kind, or to no unit."""
+    """Raise unless two relations belong to the same people, identified by columns of one kind, or to no unit."""
     if is_public(left) != is_public(right):
         raise Unsupported("UNION ALL of private and public rows would leave some rows without an owner; ask them apart")
     if left.unit.rowwise or right.unit.rowwise:
@@ -548,7 +548,7 @@ _MOST_LISTED = 1_000
 
 
 def facts_of(expression: Expression, columns: Mapping[str, Facts]) -> Facts:
-    """Return the facts of a column that is computed from others; engines hold its values to them."""
+    """Return the facts of a column that is computed from others; engines clamp its values to them."""
     known = typed(expression, columns)
     if expression.column is not None:
         return columns[expression.column]
@@ -561,7 +561,7 @@ def facts_of(expression: Expression, columns: Mapping[str, Facts]) -> Facts:
 
 
 def as_facts(known: Typed, step: Fraction | None = None) -> Facts:
-    """Return what is known of values as the facts of a column: both bounds or none."""
+    """Return facts of values as the facts of a column: both bounds or none."""
     if known.kind is None:
         raise Unsupported("a column that is always NULL has no facts; leave it out")
     low, high = (known.low, known.high) if known.bounded else (None, None)
@@ -577,9 +577,9 @@ def as_facts(known: Typed, step: Fraction | None = None) -> Facts:
     return Facts(kind=known.kind, low=low, high=high, step=step, values=values, nullable=known.nullable)
 
 
-# The public facts of what is computed within one unit: counts, sums, extremes, ranks.
+# The public facts of computations within one unit: counts, sums, extremes, ranks.
 #
-# `most` is how many rows one unit has: at most, for facts that hold; by its limit, for bounds that sums are clamped to.
+# `most` is the number of rows of one unit: at most, for proven facts; by its limit, for the bounds of clamped sums.
 
 
 WITHIN = ("count_rows", "count", "count_distinct", "sum", "avg", "min", "max")
@@ -588,7 +588,7 @@ WITHIN = ("count_rows", "count", "count_distinct", "sum", "avg", "min", "max")
 RANKS = ("row_number", "rank", "dense_rank", "lag", "lead")
 
 OVER = ("count_rows", "count", "sum", "avg", "min", "max")
-"""The aggregates that may stand over rows of a unit, beside each of them."""
+"""The aggregates that are allowed over rows of a unit, beside each of them."""
 
 GRID = 2**24
 """A sum of numbers without a declared step is taken in no fewer steps than this from zero to the far bound."""
@@ -600,7 +600,7 @@ _FARTHEST = 10_000
 
 
 def group_facts(one: Within, source: Schema, most: int, *, empty: bool = False) -> Facts:
-    """Return the facts of an aggregate over one unit's rows; `empty` says that there may be none."""
+    """Return the facts of an aggregate over one unit's rows; `empty` means that there may be none."""
     if one.function not in WITHIN or (one.argument is None) != (one.function == "count_rows"):
         raise InvariantError("an unknown aggregate within a unit")
     if one.where is not None:

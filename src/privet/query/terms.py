@@ -1,6 +1,6 @@
 """Column expressions in Python: `col("age") > 65`.
 
-A term is a value: every operator returns a new one. It holds our own tree and nothing of an engine.
+A term is a value: every operator returns a new one. It contains our own tree and nothing of an engine.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Width = Number | str | Mapping[str, Number | str]
 """How wide an interval may be: a half-width, a share such as "2%", or either by column."""
 
 Constant = Union["Term", str, Number, bool, datetime.date, None]
-"""What stands beside a term: another one, or a constant."""
+"""The other operand of a term: another one, or a constant."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -194,7 +194,7 @@ class Term:
         return self._with("ln")
 
     def bin(self, width: Number | Term) -> Term:
-        """Return the low end of the bin of a width that holds the value."""
+        """Return the low end of the bin of a width that contains the value."""
         return self._with("bin", width=positive_constant(width, "width"))
 
     def clip(self, low: Constant, high: Constant) -> Term:
@@ -216,11 +216,11 @@ class Term:
         return self._with(choice(part, "part", known))
 
     def truncate(self, part: str) -> Term:
-        """Return the start of the day, week, month, quarter or year (timestamps: also hour) that holds a moment."""
+        """Return the start of the day, week, month, quarter or year (timestamps: also hour) that contains a moment."""
         return self._after("date_trunc", part=plain_text(part, "part", "a part of a date, such as 'month'"))
 
     def bounded(self, low: Number, high: Number, *, per: Per = "group") -> Term:
-        """Return an aggregate with bounds: of what each person contributes to a group, or of the value of each row.
+        """Return an aggregate with bounds: of each person's contribution to a group, or of the value of each row.
 
         Args:
             low: the lower end, to which less is raised.
@@ -264,13 +264,13 @@ def col(name: str) -> Term:
 
 
 def when(condition: Term, value: Constant, *more: Constant, otherwise: Constant = None) -> Term:
-    """Return CASE: the value of the first condition that holds, given as condition, value, condition, value, ...
+    """Return CASE: the value of the first condition that is true, passed as condition, value, condition, value, ...
 
     Args:
         condition: the first condition.
-        value: what it is where the condition holds: a constant or a term.
+        value: the value where the condition is true: a constant or a term.
         more: further conditions and values, in pairs.
-        otherwise: the value where no condition holds; NULL if left out.
+        otherwise: the value where no condition is true; NULL if left out.
 
     Example:
         >>> band = privet.when(privet.col("age") < 40, "young", otherwise="old")
@@ -293,7 +293,7 @@ def function_of(name: str, *arguments: Constant) -> Term:
 
 
 def read(of: str | Term, parameter: str = "of") -> Expression:
-    """Return the expression of a term, or of a column given by name."""
+    """Return the expression of a term, or of a column passed by name."""
     if isinstance(of, Term):
         return of.expression
     return ColumnRef(plain_text(of, parameter, "the name of a column, or a term such as col('age')", least=1))
@@ -320,7 +320,7 @@ def constant(value: Constant, parameter: str = "value") -> Expression:
 
 
 def positive_constant(value: Constant, parameter: str) -> Constant:
-    """Return a number above 0, as it was given, or a term."""
+    """Return a number above 0, as it was passed, or a term."""
     if not isinstance(value, Term):
         positive(value, parameter)
     return value
@@ -599,7 +599,7 @@ def top_k(of: str | Term, k: int, *, where: Term | None = None) -> Term:
 
 
 def bounds(of: str | Term, *, where: Term | None = None) -> Term:
-    """Return a range that holds most values, where none is declared: columns name_low and name_high.
+    """Return a range that contains most values, where none is declared: columns name_low and name_high.
 
     Args:
         of: the column, by name or as a term.

@@ -1,4 +1,4 @@
-"""A question that is built in Python, as the SQL that asks the same, for people to read."""
+"""A question that is built in Python, as the equivalent SQL, for people to read."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def rows_sql(source: PrivateRows, where: Expression | None, keys: Sequence[Expre
 
 
 def question_sql(source: PrivateRows | ReleasedRows, asked: Select) -> str:
-    """Return what is released as SQL."""
+    """Return a question as SQL."""
     owner = source.owner if isinstance(source, PrivateRows) else None
     outputs = ", ".join(_outputs(asked, owner))
     return " ".join(_clauses(f"{'DISTINCT ' * asked.distinct}{outputs}", source, asked))
@@ -133,7 +133,7 @@ def _aggregate(call: Expression, owner: str | None) -> str:
 
 
 def _relation(relation: Relation) -> str:
-    """Return what a question stands on; the column of the unit, which every sub-query carries along, is not named."""
+    """Return the relation of a question; the column of the unit, which every sub-query carries, is not named."""
     match relation:
         case str():
             return shown_name(relation)

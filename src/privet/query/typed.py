@@ -1,10 +1,10 @@
-"""What is known of values from public facts alone: their kind, whether they can be NULL, where they lie; and the rule
-of each scalar function: which kinds it takes, and what is known of its result.
+"""Public facts about values: their kind, whether they can be NULL, where they lie; and the rule
+of each scalar function: which kinds it takes, and the facts of its result.
 
-Nothing here reads data: a rule sees types and constants. Facts are about what an engine computes, in 64-bit integers
-and in doubles; a missing end means that no declared fact bounds it. The ends of a result hold for every value that is
-not NULL, whatever is stored: also where a column holds a NULL, or what is no number, although it is declared never to.
-Facts make noise larger or a refusal earlier, and never take a check away.
+Nothing here reads data: a rule uses types and constants. Facts are about what an engine computes, in 64-bit integers
+and in doubles; a missing end means that no declared fact bounds it. The ends of a result apply to every value that is
+not NULL, whatever is stored: also where a column contains a NULL or a non-number that its declaration excludes.
+Facts make noise larger or a refusal earlier, and never remove a check.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Typed:
     """The public facts about an expression. `kind` is None only for a bare NULL.
 
     Integer values lie on low + k * step. `values`, where given, is every value other than NULL that can occur. Both
-    ends of a number may be decimals, as they were declared or written; what an engine holds lies within `ends`.
+    ends of a number may be decimals, as they were declared or written; an engine's values lie within `ends`.
     """
 
     kind: Kind | None
@@ -77,7 +77,7 @@ class Typed:
 
 @dataclass(frozen=True)
 class TypedArgument:
-    """An argument of a function: the expression and what is known about it."""
+    """An argument of a function: the expression and its facts."""
 
     expression: Expression
     typed: Typed
@@ -155,9 +155,9 @@ def of_column(column: ColumnFacts) -> Typed:
 
 
 def clamp_ends(expression: Expression, facts: Typed) -> Interval:
-    """Return the ends to which a number is clamped before it counts: as declared, or what people would write for them.
+    """Return the ends to which a number is clamped before it counts: as declared, or as people would write them.
 
-    Engines clamp to them whatever the facts say, so they need not hold for every value, to its last bit.
+    Engines clamp to them regardless of the facts, so they need not be true of every value, to its last bit.
     """
     if facts.kind != "number" or isinstance(expression, Name):
         return facts.bounds
@@ -166,7 +166,7 @@ def clamp_ends(expression: Expression, facts: Typed) -> Interval:
 
 
 def unify(function: str, several: Iterable[Typed]) -> Kind | None:
-    """Return the one kind that holds all of them: whole numbers are numbers, dates are points in time."""
+    """Return the one kind that covers all of them: whole numbers are numbers, dates are points in time."""
     kinds = {typed.kind for typed in several} - {None}
     if kinds == {"integer", "number"}:
         return "number"
@@ -216,7 +216,7 @@ Rule = Callable[[str, Arguments], Typed]
 
 
 def take(name: str, argument: TypedArgument, *kinds: Kind, advice: str = "") -> Typed:
-    """Return what is known of an argument, which must be of one of the kinds, or NULL."""
+    """Return the facts of an argument, which must be of one of the kinds, or NULL."""
     if argument.typed.kind is not None and argument.typed.kind not in kinds:
         raise WrongKind(spelled(name), " or ".join(kinds), (argument.typed.kind,), advice=advice)
     return argument.typed
@@ -252,7 +252,7 @@ def arithmetic(rule: Callable[[Interval, Interval], Interval]) -> Rule:
         x, y = (take(name, argument, *NUMBERS, advice=advice) for argument in arguments)
         nullable = x.nullable or y.nullable
         if unify(name, (x, y)) == "number":
-            # what has no bounds may be infinite, and 0 times that is no number
+            # a value without bounds may be infinite, and 0 times infinity is not a number
             return real(*rule(x.doubles, y.doubles), nullable=nullable or not (x.bounded and y.bounded))
         low, high = rule(x.ends, y.ends)
         step = 1
@@ -294,7 +294,7 @@ def remainder(name: str, arguments: Arguments) -> Typed:
     safe = low is not None and high is not None and not low <= 0 <= high
     nullable = x.nullable or y.nullable or not safe
     if unify(name, (x, y)) == "number":
-        # of what has no bounds, and may be infinite, there is no remainder
+        # an unbounded value may be infinite, and then has no remainder
         return real(*intervals.modulo(x.doubles, y.doubles), nullable=nullable or not x.bounded)
     size = None if low is None or high is None else max(abs(low), abs(high), Fraction(1)) - 1
     return whole(*intervals.modulo(x.ends, (size, size)), nullable=nullable)
@@ -358,7 +358,7 @@ def extreme(name: str, arguments: Arguments) -> Typed:
     if facts.kind is None:
         return facts
     # Each constant bounds the result on its far side; the others may not be there to do so: a column that is declared
-    # never to be NULL may hold one all the same.
+    # never to be NULL may contain one all the same.
     lows = [as_kind(typed.low, facts.kind) for typed in taken if typed.kind]
     highs = [as_kind(typed.high, facts.kind) for typed in taken if typed.kind]
     sure = [
@@ -496,7 +496,7 @@ def replace(name: str, arguments: Arguments) -> Typed:
 
 
 def case(name: str, arguments: Arguments) -> Typed:
-    """Return the facts of CASE: conditions and values in turn, and at the end what holds otherwise."""
+    """Return the facts of CASE: conditions and values in turn, and at the end the value otherwise."""
     if len(arguments) % 2 == 0:
         raise WrongKind(
             spelled(name), "conditions and values in turn, and a last value", (arguments_in_words(len(arguments)),)
@@ -532,7 +532,7 @@ def bin_of(name: str, arguments: Arguments) -> Typed:
         size = Fraction(float(width))
     except OverflowError:
         raise WrongKind(spelled(name), "a width that a double can hold", ("a larger one",)) from None
-    ratio = intervals.divide(x.doubles, (size, size))  # unbounded for a width that no double tells from 0
+    ratio = intervals.divide(x.doubles, (size, size))  # unbounded for a width that is 0 in doubles
     nullable = x.nullable or real(*ratio, nullable=False).nullable
     steps = intervals.rising(intervals.nearest(ratio), floor)
     if isinstance(width, Fraction):
@@ -541,7 +541,7 @@ def bin_of(name: str, arguments: Arguments) -> Typed:
 
 
 def bucket(name: str, arguments: Arguments) -> Typed:
-    """Return the facts of the number, from 0, of the equal bin of [low, high] that holds x."""
+    """Return the facts of the number, from 0, of the equal bin of [low, high] that contains x."""
     x = take(name, arguments[0], *NUMBERS)
     low, high = (take(name, argument, *NUMBERS).bounds for argument in arguments[1:3])
     if low[0] is None or low[0] != low[1] or high[0] is None or high[0] != high[1] or low[0] >= high[0]:
@@ -556,11 +556,11 @@ SIGN = rounding(lambda x: (x > 0) - (x < 0))
 
 # The rules of casts and of functions of dates and times: kinds taken, and public facts of the result.
 #
-# Like the other rules, these see types and constants, never data.
+# Like the other rules, these use types and constants, never data.
 
 
 def cast(kind: Kind, *sources: Kind) -> Rule:
-    """Return the rule of a cast, which gives NULL for what it cannot read."""
+    """Return the rule of a cast, which returns NULL for a value that it cannot read."""
 
     def apply(name: str, arguments: Arguments) -> Typed:
         advice = "ROUND it first" if kind == "text" else ""
@@ -611,7 +611,7 @@ def _part_name(name: str, argument: TypedArgument, kinds: set[Kind | None]) -> s
 
 
 def date_trunc(name: str, arguments: Arguments) -> Typed:
-    """Return the facts of the start of the part that holds a moment, of the same kind."""
+    """Return the facts of the start of the part that contains a moment, of the same kind."""
     x = take(name, arguments[1], *MOMENTS)
     chosen = _part_name(name, arguments[0], {x.kind})
     if not isinstance(x.low, datetime.date) or not isinstance(x.high, datetime.date):

@@ -1,6 +1,6 @@
 """Translates the operators, casts and functions of a SQL tree, node by node, into the closed list of functions.
 
-Each translation reads its children through `read`, and knows nothing of names.
+Each translation reads its children through `read`, and does not handle names.
 """
 
 from __future__ import annotations

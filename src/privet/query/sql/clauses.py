@@ -1,4 +1,4 @@
-"""Which parts of a SQL tree are understood. What is not listed here is refused by name.
+"""Which parts of a SQL tree are understood. Everything not listed here is refused by name.
 
 Reads the parser's tree by the names of its nodes; changes nothing.
 """
@@ -213,7 +213,7 @@ CLAUSES: dict[str, str] = {
     "rename": "* RENAME is not supported; name the columns",
     "symmetric": "BETWEEN SYMMETRIC is not supported; write the lower end first",
 }
-"""What to say of a clause that is not understood."""
+"""Messages about clauses that are not understood."""
 
 NODES: dict[str, str] = {
     "lateral": f"LATERAL is not supported: {_LATERAL}",
@@ -288,7 +288,7 @@ NODES: dict[str, str] = {
     "star": "* stands alone in a SELECT list, or in COUNT(*); name the columns",
     "tuple": "lists in brackets are not supported here; compare one value at a time",
 }
-"""What to say of a node that is not understood, or that stands where it cannot."""
+"""Messages about nodes that are not understood, or are not allowed where they are."""
 
 _LISTS = "there are no lists; a table has plain columns"
 _REGULAR = "regular expressions are not supported; use LIKE, STARTS_WITH or CONTAINS"
@@ -314,7 +314,7 @@ _SINGLE: dict[str, str] = {
         "COVAR_POP(x, y) / VAR_POP(x), or CORR(x, y)",
     ),
 }
-"""Aggregates that return what single people have, or are made of it, and what to write instead."""
+"""Aggregates that return single people's values, or are made of them, and their replacements."""
 
 _WORDS: dict[str, str] = {
     **{
@@ -335,7 +335,7 @@ _WORDS: dict[str, str] = {
     **dict.fromkeys(("generate_series", "list_value", "array_contains", "list_contains", "array_length"), _LISTS),
     **dict.fromkeys(("ntile", "percent_rank", "cume_dist"), _OVER),
 }
-"""What to say of other functions, by their names."""
+"""Messages about other functions, by name."""
 
 VOLATILE = frozenset(
     {"now", "today", "random", "rand", "uuid", "gen_random_uuid", "generate_uuid", "newid", "setseed", "nextval"}
@@ -347,7 +347,7 @@ VOLATILE = frozenset(
 
 
 _PLACE = "_place"
-"""Where an error says the place that it is about, until it is marked."""
+"""The attribute of an error that holds the place that it is about, until it is marked."""
 
 
 def blame(error: RequestError, node: Node) -> None:
@@ -392,7 +392,7 @@ def _check_node(node: Node, names: tuple[str, ...]) -> None:
 
 
 def refusal(node: Node, names: tuple[str, ...] = ()) -> RequestError:
-    """Return the error that names a node and says what to write instead."""
+    """Return the error that names a node and states what to write instead."""
     if node.key in NODES:
         return Unsupported(NODES[node.key])
     if node.key == "anonymous":
@@ -423,12 +423,12 @@ def function_name(node: Node) -> str:
 
 
 def named_aggregate(node: Node) -> NamedAggregate | None:
-    """Return the aggregate of the registry that a node calls by its name, whether the parser knows the name or not."""
+    """Return the aggregate of the registry that a node calls by name, whether or not the parser knows the name."""
     return in_sql(function_name(node)) if hasattr(node, "sql_name") else None
 
 
 def named_function(node: Node) -> Function | None:
-    """Return the scalar function that a node calls by its name, of those that need no translation of their own."""
+    """Return the scalar function that a node calls by name, if it needs no separate translation."""
     return scalar_in_sql(function_name(node)) if hasattr(node, "sql_name") else None
 
 
@@ -450,7 +450,7 @@ def parts(node: Node, name: str) -> list[Node]:
 
 
 def conjuncts_of(node: Node | None) -> list[Node]:
-    """Return the conditions that must all hold, in the order in which they are written."""
+    """Return the conditions that must all be true, in the order in which they are written."""
     waiting, conjuncts = [] if node is None else [node], []
     while waiting:
         inner = waiting.pop()

@@ -1,9 +1,9 @@
 """Reads FROM: what it names, the order and kind of its joins, and PIVOT, into rows to stand on and names to use.
 
-The order of a, b, c WHERE ..., and the anti-joins among LEFT JOINs, are found by names and declared facts only: what is
-gathered is what JOIN ... ON and ANTI JOIN would be. Nothing here decides about privacy.
+The order of a, b, c WHERE ..., and the anti-joins among LEFT JOINs, follow from names and declared facts only: the
+result is that of JOIN ... ON and ANTI JOIN. Nothing here decides about privacy.
 
-PIVOT groups by what becomes columns as well, then puts the released numbers of each value into its column. The numbers
+PIVOT groups by the future columns as well, then puts the released numbers of each value into its column. The numbers
 are released once, in disjoint groups; turning them costs nothing. The columns are listed, or declared.
 """
 
@@ -63,7 +63,7 @@ class Item:
 
     @property
     def crossed(self) -> bool:
-        """Whether it is joined without a condition of its own."""
+        """Whether it is joined without a condition."""
         return self.join is not None and self.plain and part(self.join, "on") is None
 
 
@@ -73,13 +73,13 @@ class Arranged:
 
     order: tuple[tuple[int, tuple[Node, ...]], ...]
     used: frozenset[int] = field(default_factory=frozenset)
-    """The conditions of WHERE, by identity, that are conditions of joins and need not be asked again."""
+    """The conditions of WHERE, by identity, that are conditions of joins and need not be checked again."""
 
 
 def arranged(items: Sequence[Item], where: Node | None) -> Arranged:
     """Return an order for the tables of FROM.
 
-    Tables that are all joined by JOIN ... ON stay as they are written. Where some stand beside others without a
+    Tables that are all joined by JOIN ... ON stay as they are written. Where some are listed beside others without a
     condition, equalities of WHERE join them, also those that every part of an OR repeats; then private tables come
     first, each after one that has the same owner, then public ones on their keys, then others.
     """
@@ -103,7 +103,7 @@ def arranged(items: Sequence[Item], where: Node | None) -> Arranged:
 
 
 def _ordered(reader: Reader, places: Iterable[int], pool: Sequence[Node]) -> list[tuple[int, tuple[Node, ...]]]:
-    """Return the places in the order of their joins, each with the conditions that then can be asked."""
+    """Return the places in the order of their joins, each with the conditions that can then be checked."""
     left = list(places)
     private = [place for place in left if not is_public(reader.items[place].rows.schema)]
     # a row that leads on to others meets one of each, so that the rows of a person are as many as of that table alone
@@ -138,7 +138,7 @@ class Reader:
             self.owners |= added
 
     def place(self, column: Node) -> int | None:
-        """Return the place of the table that a column is of; None if that cannot be said."""
+        """Return the place of the table that a column is of; None if that is not clear."""
         table, name = part(column, "table"), part(column, "this")
         if table is None:
             return self.owners.get(str(name.name).casefold())
@@ -161,7 +161,7 @@ class Reader:
         return all(sides) and None not in sides[0] | sides[1] and not sides[0] & sides[1]
 
     def joins(self, one: Node, place: int, placed: set[int]) -> bool:
-        """Return whether a condition can be asked once a table is there, and not before."""
+        """Return whether a condition can be checked once a table is joined, and not before."""
         places = self.places(one)
         return None not in places and place in places and places <= placed
 
@@ -179,7 +179,7 @@ class Reader:
         return [equal for name, equal in listed[-1].items() if all(name in other for other in listed)]
 
     def _named(self, equal: Node) -> frozenset[tuple[int | None, str]]:
-        """Return what names an equality of two columns, whichever stands first and however it is qualified."""
+        """Return a name for an equality of two columns, whatever their order and qualifiers."""
         sides = [part(equal, name) for name in ("this", "expression")]
         if any(side.key != "column" for side in sides):
             return frozenset({(None, str(equal))})
@@ -210,7 +210,7 @@ class Reader:
         }
 
     def _owned(self, place: int, equal: Sequence[Node]) -> bool:
-        """Return whether equalities say that the rows of a table have the owner of those that are there."""
+        """Return whether equalities imply that the rows of a table have the owner of those already joined."""
         rows, met = self.items[place].rows, set()
         for node in equal:
             first, second = (self._column(part(node, name)) for name in ("this", "expression"))
@@ -241,7 +241,7 @@ class Reader:
 
 
 def read_anti_joins(items: Sequence[Item], select: Node) -> tuple[list[Item], frozenset[int]]:
-    """Return the tables of FROM with the joins that keep what meets none as ANTI JOIN, and the conditions that say so.
+    """Return the tables of FROM with the joins that keep unmatched rows as ANTI JOIN, and the conditions that state it.
 
     A join is one where a column of its table, which is never NULL in a row that is met, must be NULL, and nothing else
     of that table is used. Conditions are known by their identity.
@@ -260,7 +260,7 @@ def read_anti_joins(items: Sequence[Item], select: Node) -> tuple[list[Item], fr
 def _read(
     items: Sequence[Item], written: Sequence[Node | None], asked: Sequence[Node], select: Node
 ) -> tuple[list[Item], frozenset[int]]:
-    """Return the tables and the conditions that were read; `written` are their joins as they stand in the SELECT."""
+    """Return the tables and the conditions that were read; `written` are their joins as in the SELECT."""
     reader, result, used = Reader(items), list(items), set[int]()
     for place, item in enumerate(items):
         before = [other.rows.schema for other in items[:place]]
@@ -320,7 +320,7 @@ def _is_of(node: Node, place: int, reader: Reader) -> bool:
 
 
 def _used_elsewhere(select: Node, place: int, reader: Reader, apart: Sequence[Node]) -> bool:
-    """Return whether a column of a table stands anywhere but in some parts, or may do so unnamed."""
+    """Return whether a column of a table is used anywhere but in some parts, or may be used unnamed."""
     waiting = [select]
     while waiting:
         node = waiting.pop()
@@ -432,7 +432,7 @@ def _names(node: Node, values: list[tuple[str, object]], asked: list[tuple[str |
 class FromTables:
     """What FROM can name: the tables, and the CTEs and views in sight; `used` gathers the CTEs that were named.
 
-    Where all that a question names is public, what it asks is `exact`: rows are listed, and nothing is released.
+    A question that names only public tables is `exact`: rows are listed, and nothing is released.
     """
 
     tables: Mapping[str, Schema]
@@ -440,14 +440,14 @@ class FromTables:
     used: set[str]
     exact: bool = False
     first: FirstValues | None = None
-    """Takes the values that are released before the question is asked, where there may be such."""
+    """Takes the values that are released before the question is asked, where any are allowed."""
 
 
 ReadRelation = Callable[[Node, FromTables], Standing]
 
 
 def read_from(node: Node, places: FromTables, read: ReadRelation) -> tuple[Standing, Scope, frozenset[int]]:
-    """Return what a SELECT stands on, the names it may use, and the conditions of WHERE that its joins have asked.
+    """Return the rows under a SELECT, the names it may use, and the conditions of WHERE that its joins have checked.
 
     `read` reads a sub-query. Conditions are known by their identity.
     """
@@ -480,7 +480,7 @@ def read_from(node: Node, places: FromTables, read: ReadRelation) -> tuple[Stand
 
 
 def _settle_natural(placed: Sequence[tuple[Standing, str, Node | None]]) -> None:
-    """Make each NATURAL JOIN one by USING, with the columns that its tables have in common and of their own."""
+    """Make each NATURAL JOIN one by USING, with the columns that its tables themselves have in common."""
     known: set[str] = set()
     for standing, name, node in placed:
         added = item_of(standing, name, None).hidden if isinstance(standing, PrivateRows) else frozenset()
@@ -557,7 +557,7 @@ def _matched(
         raise InvariantError("what is matched is joined")
     mine = _scope(sides, None, merged)
     known = {name.casefold() for _, columns in sides for name in columns}
-    added = item.hidden & known  # what a link added stands behind a column that is a table's own
+    added = item.hidden & known  # a table's own column takes precedence over one that a link added
     shown = {name: expression for name, expression in item.rows.columns.items() if name.casefold() not in added}
     theirs = replace(_scope([(item, shown)], None), outer=mine)
     asked = [conjunct for node in conditions for conjunct in conjuncts(translate(node, theirs))]
@@ -596,7 +596,7 @@ def _paired(
     merged: dict[str, Expression],
     kind: Plain,
 ) -> tuple[PrivateRows, list[tuple[Item, Columns]], dict[str, Expression]]:
-    # what is known so far stands in one mapping, so that the join can rename it as a whole
+    # all columns so far are in one mapping, so that the join can rename them together
     flat = {f"{place} {column}": value for place, (_, columns) in enumerate(sides) for column, value in columns.items()}
     flat |= {f"using {column}": value for column, value in merged.items()}
     both = pair(with_columns(left, flat), item.rows, kind)

@@ -1,7 +1,7 @@
-"""Reads sub-queries: those that stand in expressions, and released rows in FROM and UNION.
+"""Reads sub-queries: those in expressions, and released rows in FROM and UNION.
 
 A sub-query in an expression, EXISTS, IN (SELECT ...) or one of one value, becomes a column of the rows that it is asked
-for: what they find among rows of the same person, or public ones. A released value may stand wherever released rows are
+for: what they find among rows of the same person, or public ones. A released value may occur where released rows are
 computed with. Where it would choose, weigh or bound private rows it is refused by name: nothing here ever passes one to
 them.
 """
@@ -52,7 +52,7 @@ _ONE_VALUE = (
 
 
 def read_released(placed: Sequence[Placed], where: Node | None) -> tuple[ReleasedRows, Scope, frozenset[int]]:
-    """Return released rows joined with others, the names that a SELECT may use, and the conditions of WHERE it asked.
+    """Return released rows joined with others, the names that a SELECT may use, and the WHERE conditions it checked.
 
     The first released rows lead, and what is written before them comes to them, which is the same where all joins are
     inner ones; of two, the kind of the join is turned round.
@@ -103,7 +103,7 @@ def _check_names(placed: Sequence[Placed]) -> None:
 
 
 def _ordered(placed: Sequence[Placed]) -> list[tuple[int, Kind, Node | None]]:
-    """Return the places in the order in which they are joined, each with the kind of its join and where it is said."""
+    """Return the places in the order in which they are joined, each with the kind and place of its join."""
     kinds = [_kind(join) for _, _, join in placed]
     listed = [(place, kind, join) for place, (kind, (_, _, join)) in enumerate(zip(kinds, placed, strict=True))]
     if placed[0][0].released:
@@ -138,7 +138,7 @@ def _scope(
 
 
 def _over_both(node: Node, scope: Scope, new: object) -> Expression | None:
-    """Return a condition of WHERE that can be asked by now and was not before, where it is a plain one."""
+    """Return a condition of WHERE that can be checked now and not before, where it is a plain one."""
     if any(inner.key in {"select", "subquery", "window", "exists"} for inner in node.walk()):
         return None
     try:
@@ -157,7 +157,7 @@ class Values:
     known: dict[str, Expression] = field(default_factory=dict)
 
     def __call__(self, node: Node, scope: Scope) -> Expression:
-        """Return what stands for a sub-query: its value, where it is released, or what another reader makes of it."""
+        """Return the expression of a sub-query: its value, where it is released, or another reader's result."""
         if node.key in {"exists", "in"}:
             return self._otherwise(node, scope)
         inner = node
@@ -188,7 +188,7 @@ class Values:
 
 
 class KeptMembers:
-    """Released rows, of which each x IN (SELECT ...) that stands by itself in WHERE keeps some."""
+    """Released rows, of which each separate condition x IN (SELECT ...) in WHERE keeps some."""
 
     def __init__(self, rows: ReleasedRows, read: Callable[[Node], Standing]) -> None:
         self.rows, self.read = rows, read
@@ -219,7 +219,7 @@ def members(rows: ReleasedRows, mine: Expression, others: Standing) -> ReleasedR
 
 @dataclass(frozen=True)
 class Nested:
-    """A sub-query as it was read: its rows, its conditions that name the query around it, and what it gives."""
+    """A sub-query as it was read: its rows, its conditions that name the query around it, and its outputs."""
 
     rows: PrivateRows
     links: tuple[Expression, ...]
@@ -227,7 +227,7 @@ class Nested:
 
     @property
     def one(self) -> bool:
-        """Whether it gives one row, because it aggregates all of its own."""
+        """Whether it returns one row, because it aggregates all of its own."""
         return any(map(has_aggregate, self.outputs))
 
 
@@ -243,14 +243,14 @@ class Lookups:
     known: dict[str, Expression] = field(default_factory=dict)
 
     def __call__(self, node: Node, scope: Scope) -> Expression:
-        """Return what stands for a sub-query: an expression over the rows, which may have become wider."""
+        """Return the expression of a sub-query over the rows, which may have become wider."""
         written = str(node)
         if written not in self.known:
             self.known[written] = self._looked_up(node, scope)
         return self.known[written]
 
     def members(self, node: Node, scope: Scope) -> Expression | None:
-        """Keep the rows for which x IN (SELECT ...) holds, or return that condition."""
+        """Keep the rows for which x IN (SELECT ...) is true, or return that condition."""
         nested, mine = self._read(part(node, "query"), scope), self._compared(node, scope)
         person = [ColumnRef(self.rows.owner or "")]
         owner = [ColumnRef(nested.rows.owner or "")]
@@ -267,7 +267,7 @@ class Lookups:
         if node.key == "exists":
             nested = self._read(part(node, "this"), scope)
             if nested.one:
-                return Literal(True)  # an aggregate without groups gives a row of none as well
+                return Literal(True)  # an aggregate without groups returns a row even of no rows
             self.rows, truth = exists(self.rows, self._others(nested))
             return truth
         if node.key == "in":
@@ -309,7 +309,7 @@ class Lookups:
         return others
 
     def _value(self, nested: Nested) -> Expression:
-        """Return the one value that a sub-query gives; NULL where it gives none."""
+        """Return the one value that a sub-query returns; NULL where it returns none."""
         if len(nested.outputs) != 1:
             raise Unsupported("a sub-query that returns a value has one column")
         others, shown = self._others(nested), nested.outputs[0]
@@ -360,7 +360,7 @@ def _wanted(marked: Expression) -> Wanted:
 
 
 def _gives_one(others: Others) -> bool:
-    """Return whether at most one row is found: by the declared key, or because a public table holds no more."""
+    """Return whether at most one row is found: by the declared key, or because a public table has no more rows."""
     rows = others.rows
     if not isinstance(rows.table, str):
         return False

@@ -81,7 +81,7 @@ def _of_line(error: ParseError, sql: str) -> int | None:
 
 
 def _named(error: RequestError, tokens: Sequence[Node]) -> int | None:
-    """Return where the name stands that an error is about, if it stands in the text."""
+    """Return the position of the name that an error is about, if the text contains it."""
     name = error.name if isinstance(error, UnknownName) else error.function if isinstance(error, WrongKind) else None
     if name is None:
         return None
@@ -89,10 +89,10 @@ def _named(error: RequestError, tokens: Sequence[Node]) -> int | None:
     return next((int(token.start) for token in tokens if str(token.text).casefold() == wanted), None)
 
 
-# How a question wants to be answered, where its SQL says so, in words that the parser does not know.
+# The answer that a question asks for, where its SQL states it, in words that the parser does not know.
 #
-# WITHIN 5 CONFIDENCE 0.95, or WITHIN 2%, stands at its very end. SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon =
-# 1, ...) is how GoogleSQL says it. Both are taken off the tokens before the parser runs; anywhere else they are
+# WITHIN 5 CONFIDENCE 0.95, or WITHIN 2%, comes at the very end. SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon =
+# 1, ...) is GoogleSQL's form. Both are taken off the tokens before the parser runs; anywhere else they are
 # refused by name.
 
 
@@ -132,12 +132,12 @@ _OPTIONS = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1, max_groups_con
 
 @dataclass(frozen=True)
 class Wish:
-    """What a text says about its answer: how narrow its intervals are to be and how often they hold, and its options.
+    """What a text states about its answer: the width of its intervals, their confidence level, and its options.
 
-    `delta` is the most that it may cost, `groups` in how many groups a person counts, `unit` who it says is protected,
+    `delta` is the most that it may cost, `groups` in how many groups a person counts, `unit` who is protected,
     `find` whether its groups are to be found, although they are declared, `public` whether all of them must be known
     beforehand, `covers` what its intervals are to cover,
-    `auto` whether it chooses its contribution limit for itself.
+    `auto` whether it chooses its own contribution limit.
     """
 
     within: object = None
@@ -155,11 +155,11 @@ class Wish:
 
 
 NO_WISH = Wish()
-"""What a question says that says nothing."""
+"""The wish of a question that states none."""
 
 
 def split_wish(tokens: Sequence[Node]) -> tuple[list[Node], Wish]:
-    """Return the tokens of the query itself, and what stands around them about its answer."""
+    """Return the tokens of the query itself, and the text's statements about its answer."""
     kept, options = _without_options(tokens)
     wish: dict[str, Fraction] = {}
     percent: str | None = None
@@ -197,7 +197,7 @@ def split_wish(tokens: Sequence[Node]) -> tuple[list[Node], Wish]:
 def _without_options(tokens: Sequence[Node]) -> tuple[list[Node], dict[str, str]]:
     """Return the tokens without a SELECT's WITH DIFFERENTIAL_PRIVACY OPTIONS(...), and its options.
 
-    How many brackets it stands in is among them: it must be the SELECT that releases.
+    The number of brackets around it is among them: it must be the SELECT that releases.
     """
     depth, clause, inside = 0, None, 0
     for index, token in enumerate(tokens):
@@ -254,7 +254,7 @@ def _expect(tokens: Sequence[Node], place: int, *names: str) -> None:
 
 
 def _is_clause(tokens: Sequence[Node], index: int, *words: str) -> bool:
-    """Return whether a word and a constant stand here, which is SQL nowhere else: a name needs a sign after it."""
+    """Return whether a word and a constant follow here, which is SQL nowhere else: a name needs a sign after it."""
     return _is_word(tokens[index], *words) and _name(tokens, index + 1) in {"NUMBER", "STRING"}
 
 
@@ -288,13 +288,13 @@ _CALLS = 4_000
 _DEEPER = threading.Lock()
 
 _BRACKETED = re.compile(r"[^\W\d][\w $#@.-]{0,200}")
-"""What brackets quote: a name. Lists of constants, which are refused, hold no such thing."""
+"""What brackets quote: a name. Lists of constants, which are refused, contain none."""
 
 _SPECIAL = frozenset(
     {"CAST", "TRY_CAST", "SAFE_CAST", "EXTRACT", "TRIM", "SUBSTRING", "POSITION", "CEIL", "FLOOR", "MIN", "MAX"}
     | {"QUANTILE", "QUANTILE_CONT", "QUANTILE_DISC"}
 )
-"""The functions with a syntax of their own that are read: any other is left as it is called."""
+"""The functions with special syntax that are read: any other is left as it is called."""
 _BARE = frozenset(
     {"CURRENT_DATE", "CURRENT_DATETIME", "CURRENT_TIME", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP"}
 )
@@ -326,7 +326,7 @@ def parse(
     `schema` is the word that may stand before a table's name, with a dot between; `public` where there is none.
 
     Pure and free: it reads declared facts and the text, and the same text always gives the same tree. Raises a
-    `RequestError` that says what is wrong and what to write instead.
+    `RequestError` that states what is wrong and what to write instead.
     """
     if not isinstance(sql, str):
         raise ParseError(f"sql must be a query as text; got a {type(sql).__name__}")
@@ -348,10 +348,10 @@ def parse_asked(
     given: GivenValues = NOTHING,
     first: FirstValues | None = None,
 ) -> tuple[Query, Wish]:
-    """Return the query of a SQL text, as `parse` does, and what the text says about its answer.
+    """Return the query of a SQL text, as `parse` does, and the text's statements about its answer.
 
-    `given` has the values of its parameters, and the moment at which it is asked. `first` takes the values that are
-    released before it, if there may be such; else a question that needs one is refused.
+    `given` has the values of its parameters, and the time at which it is asked. `first` takes the values that are
+    released before it, if any are allowed; otherwise a question that needs one is refused.
     """
     known = views or {}
 
@@ -438,7 +438,7 @@ def _read_tree(sql: str, settle: Callable[[Sequence[Node]], None], read: Callabl
 def parse_view(
     sql: str, tables: Mapping[str, Schema], views: Mapping[str, PrivateRows], *, schema: str | None = None
 ) -> PrivateRows:
-    """Return the rows that a named relation stands for: a SELECT that stays within people, or is of public tables."""
+    """Return the rows of a named relation: a SELECT that stays within people, or is of public tables."""
 
     def read(tree: Node, wish: Wish) -> PrivateRows:
         if wish != Wish():
@@ -470,7 +470,7 @@ def _deeper() -> Iterator[None]:
 def _dialect() -> Node:
     """Return the parser's dialect: DuckDB's, in which names may be quoted by ` as well.
 
-    Of functions it knows those whose nodes are understood; all others it leaves as they are called.
+    It knows the functions whose nodes are understood, and leaves all others as they are called.
     """
     from sqlglot.dialects.duckdb import DuckDB
     from sqlglot.expressions import column
@@ -560,7 +560,7 @@ def read_tokens(tokens: Sequence[Node], sql: str) -> list[Node]:
 
 
 def _starts_name(before: Sequence[Node], bracket: Node) -> bool:
-    """Return whether a bracket stands where a name can: what follows a value without a space is an index."""
+    """Return whether a bracket is where a name can be: after a value without a space it is an index."""
     touches = bool(before) and before[-1].end + 1 == bracket.start
     return not touches or (before[-1].token_type.name not in _VALUES and not before[-1].text[-1:].isalnum())
 
@@ -605,7 +605,7 @@ def _made(token: Node, kind: str, text: str, end: int) -> Node:
 
 
 def _tree(sql: str, read: list[Node]) -> tuple[Node, Wish]:
-    """Return the parser's tree of a text, and what stands around it; `read` is given the tokens."""
+    """Return the parser's tree of a text, and the statements around it; `read` receives the tokens."""
     from sqlglot.errors import ParseError as Rejected
     from sqlglot.errors import SqlglotError
 
@@ -653,7 +653,7 @@ def _ordered_pivot(tokens: list[Node]) -> list[Node]:
 
 def _check_arguments(tokens: Sequence[Node]) -> None:
     """Refuse more arguments than a function takes, where the parser would not."""
-    calls: list[tuple[str, int]] = []  # each bracket that is open: whose arguments it holds, and how many so far
+    calls: list[tuple[str, int]] = []  # each open bracket: the call of its arguments, and how many so far
     before = ""
     for token in tokens:
         kind = token.token_type.name

@@ -1,9 +1,9 @@
-"""Quantiles that are written by ranks over everybody: ROW_NUMBER() OVER (ORDER BY x) beside the number of all rows.
+"""Quantiles that are written by ranks over all people: ROW_NUMBER() OVER (ORDER BY x) beside the number of all rows.
 
 Before there were quantiles in SQL, people numbered all rows in the order of x, counted them, and took the value of the
-row at a share of the count. The rank of one row among everybody's would tell where it stands; the quantile that is
+row at a share of the count. The rank of one row among all people's would reveal its place; the quantile that is
 meant is answered privately. A question is read so only if nothing else uses the ranks. Which share is meant follows
-from the condition itself, which is computed for tables of several sizes: at which rank does it begin to hold, or end?
+from the condition itself, computed for tables of several sizes: at which rank does it become true, or false?
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def _source(select: Node, name: str) -> Any:
 
 
 def _joined_size(join: Node, select: Node, ctes: Mapping[str, Node]) -> dict[str, str]:
-    """Return the name of the count of all rows, where it is joined as a row of its own; nothing if it is not."""
+    """Return the name of the count of all rows, where it is joined as a separate row; otherwise nothing."""
     inner = _select_of(part(join, "this"), ctes)
     if inner is None or part(join, "on") is not None or parts(join, "using") or join.args.get("side"):
         return {}
@@ -212,7 +212,7 @@ def _has_star(select: Node) -> bool:
 
 
 def _shape(node: Node) -> Any:
-    """Return what a node says, whatever its tables and aliases are called."""
+    """Return the meaning of a node, independent of the names of its tables and aliases."""
     if node.key == "column" and part(node, "this").key == "identifier":
         return "column", str(part(node, "this").name).casefold()
     if node.key == "identifier":
@@ -249,7 +249,7 @@ def _used_in(node: Node, ranked: _Ranked, but: Node | None = None) -> int:
 
 
 def _grouped(outer: Node, ranked: _Ranked) -> frozenset[Any] | None:
-    """Return what the rows are grouped by, as the ranked rows call it."""
+    """Return the keys of the grouped rows, under their names in the ranked rows."""
     group = part(outer, "group")
     if group is None:
         return frozenset()
@@ -267,7 +267,7 @@ def _grouped(outer: Node, ranked: _Ranked) -> frozenset[Any] | None:
 
 
 def _counts(outer: Node, pairs: Sequence[tuple[Node, Node]]) -> bool:
-    """Return whether an aggregate is left that would be of other rows once the condition on ranks is gone."""
+    """Return whether another aggregate would cover other rows once the condition on ranks is removed."""
     mine = {id(node) for node, _ in pairs}
     keys = [_name_of(key) for key in parts(part(outer, "group"), "expressions")] if part(outer, "group") else []
     for item in parts(outer, "expressions"):
@@ -278,7 +278,7 @@ def _counts(outer: Node, pairs: Sequence[tuple[Node, Node]]) -> bool:
 
 
 def _quantile(node: Node, ranked: _Ranked, asked: Node | None) -> Node | None:
-    """Return the quantile that an aggregate stands for, or None if it stands for none."""
+    """Return the quantile that an aggregate expresses, or None."""
     name = function_name(node)
     given = part(node, "this") if node.key != "anonymous" else next(iter(parts(node, "expressions")), None)
     if given is None or not hasattr(given, "args"):
@@ -313,7 +313,7 @@ def _made(value: Node, share: Fraction, sentinel: Node | None, name: str) -> Nod
     made: Node = Quantile(this=value.copy(), quantile=Literal.number(decimal(share)))
     if sentinel is None or sentinel.key == "null" or _is_far(sentinel, name):
         return made
-    # a constant that stands for the rows below, or above, is the answer where it lies on this side of the quantile
+    # a constant in place of the rows below, or above, is the answer where it lies on this side of the quantile
     bound = Least if name == "MIN" else Greatest
     return bound(this=made, expressions=[sentinel.copy()], ignore_nulls=True)
 
@@ -325,7 +325,7 @@ def _is_far(sentinel: Node, name: str) -> bool:
 
 
 def _share(condition: Node, ranked: _Ranked, *, kept: bool, name: str) -> Fraction | None:
-    """Return the share of the rows at which a condition on ranks begins or ends to hold, if there is one."""
+    """Return the share of the rows at which a condition on ranks becomes true or false, if there is one."""
     refs: dict[str, Expression] = {column: ColumnRef(kind) for column, kind in ranked.kinds.items()}
     try:
         test = prepared(checked(translate(_plain_columns(condition), Scope(refs)), _FACTS), _FACTS)
@@ -347,13 +347,13 @@ def _plain_columns(condition: Node) -> Node:
 
 
 def _edge(holds: Callable[[int, int], bool], name: str) -> Fraction | None:
-    """Return the share at which a condition begins to hold, for a minimum, or ends to, for a maximum."""
+    """Return the share at which a condition becomes true, for a minimum, or false, for a maximum."""
     if name not in {"MIN", "MAX"}:
         return None
     lasts = name == "MAX"
     places = []
     for size in _LARGE:
-        low, high = 1, size  # the condition holds at one end and not at the other, and changes once between
+        low, high = 1, size  # the condition is true at one end and not at the other, and changes once between
         if holds(size if lasts else 1, size) or not holds(1 if lasts else size, size):
             return None
         while high - low > 1:
@@ -378,7 +378,7 @@ def _tries(size: int) -> list[int]:
 
 
 def _narrow(holds: Callable[[int, int], bool]) -> Fraction | None:
-    """Return the share around which alone a condition holds, for one rank or two."""
+    """Return the only share around which a condition is true, for one rank or two."""
     centres = []
     for size in _SMALL:
         ranks = [rank for rank in range(1, size + 1) if holds(rank, size)]

@@ -5,8 +5,8 @@ of an aggregate, as GoogleSQL writes them, are not known to the parser:
 
     SUM(x, contribution_bounds_per_group => (0, 100))        ANON_SUM(x CLAMPED BETWEEN 0 AND 100)
 
-Both become a call around the aggregate, by a name that cannot be typed, before the parser runs. What stands anywhere
-else, or has bounds that are no constants, is refused by name.
+Both become a call around the aggregate, by a name that cannot be typed, before the parser runs. Bounds anywhere
+else, or bounds that are not constants, are refused by name.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .clauses import Node, blame, part, parts
 
 PER_GROUP, PER_ROW = "contribution_bounds_per_group", "contribution_bounds_per_row"
 AROUND = "contribution bounds "
-"""What the name of the call around an aggregate starts with; no name in SQL has a blank before its end."""
+"""The prefix of the name of the call around an aggregate; no name in SQL has a blank before its end."""
 
 ANON = {
     "ANON_COUNT": ("COUNT", PER_GROUP),
@@ -45,7 +45,7 @@ _FORM = "a number, both constants: SUM(x, contribution_bounds_per_group => (0, 1
 
 
 class _Open(NamedTuple):
-    """A bracket that is open: where its function starts among the tokens that are kept, and what CLAMPED means."""
+    """An open bracket: where its function starts among the tokens that are kept, and what CLAMPED means."""
 
     start: int
     clamped: str | None
@@ -53,7 +53,7 @@ class _Open(NamedTuple):
 
 
 def with_bounds(tokens: Sequence[Node]) -> list[Node]:
-    """Return the tokens with each aggregate that states bounds inside a call that holds them."""
+    """Return the tokens with each aggregate that states bounds inside a call with these bounds."""
     kept: list[Node] = []
     calls: list[_Open] = []
     bounds: dict[int, tuple[str, list[Node], list[Node]]] = {}
@@ -126,7 +126,7 @@ def _add(
 
 
 def _number(tokens: Sequence[Node], place: int, then: str) -> tuple[list[Node], int]:
-    """Return the tokens of a constant number, and the place of what follows it."""
+    """Return the tokens of a constant number, and the place after it."""
     end = place + (_kind(tokens, place) == "DASH")
     if _kind(tokens, end) == "DOT":  # .5 is read as two signs
         end += 1
@@ -158,7 +158,7 @@ def _is_name(token: Node) -> bool:
     return token.token_type.name not in {"STRING", "IDENTIFIER", "NUMBER"} and str(token.text)[:1].isalpha()
 
 
-# Forms that say in other words what is understood: WITH ROLLUP, x = ANY (...), x IN (VALUES ...), NATURAL JOIN.
+# Other spellings of forms that are understood: WITH ROLLUP, x = ANY (...), x IN (VALUES ...), NATURAL JOIN.
 
 FORMS = frozenset(("rollup", "cube", "any", "all", "values"))
 """Kinds of nodes in the forms that are written anew; NATURAL JOIN is a join with a method."""
@@ -285,7 +285,7 @@ def _open(select: Node) -> None:
 
 
 def _taken(table: Node) -> list[Node]:
-    """Return the joins that stand beside a table within its brackets, and take them from it."""
+    """Return the joins beside a table within its brackets, and remove them from it."""
     joins = parts(table, "joins")
     table.set("joins", None)
     return joins
@@ -317,7 +317,7 @@ PUBLIC = "public"
 """The schema of all tables, where none is declared."""
 
 DECLARED = "declared"
-"""Marks an identifier that stands for a declared table or view, whatever a CTE is called."""
+"""Marks an identifier that names a declared table or view, even if a CTE has the same name."""
 
 _MAX_SCHEMA_LENGTH = 200
 
@@ -347,7 +347,7 @@ def find_table(path: Sequence[tuple[str, bool]], names: Collection[str], schema:
     exact = [name for name in matching if name == table[0]] or matching
     if not exact:
         raise UnknownName("table", ".".join(word for word, _ in path), names)
-    # a schema that is called as its one table, as in PUMS.PUMS, says no more than the table's name
+    # a schema with the name of its only table, as in PUMS.PUMS, adds nothing to the table's name
     allowed = [schema] if schema is not None else [PUBLIC, exact[0]]
     for form in allowed:
         words = form.split(".")
@@ -370,7 +370,7 @@ def settle_names(nodes: Sequence[Node], tables: Collection[str], views: Collecti
         return
     names = (*tables, *views)
     hidden = {part(part(node, "alias"), "this").name.casefold() for node in nodes if node.key == "cte"}
-    known: dict[str, str] = {}  # the tables that FROM names without an alias: by which name the query knows each
+    known: dict[str, str] = {}  # the tables that FROM names without an alias, and the query's name for each
     for node in nodes:
         if node.key == "table" and part(node, "alias") is None:
             name = str(part(node, "this").name)
@@ -424,13 +424,13 @@ def _means(written: tuple[str, bool], name: str) -> bool:
     return word == name if quoted else word.casefold() == name.casefold()
 
 
-# What a question is given when it is asked: values for its parameters, and the time. Both become constants.
+# The inputs of a question when it is asked: values for its parameters, and the time. Both become constants.
 #
-# A parameter is a value and never text of the query: it is put into the tree, where a constant stands. The time is
+# A parameter is a value and never text of the query: it enters the tree in the place of a constant. The time is
 # fixed when the question is read, so that a plan, its digest and its answer are about one moment.
 
 MARKS = frozenset(("?", "$", ":"))
-"""What a parameter is called in the tree: no function can be called so in a text."""
+"""The name of a parameter in the tree: no function in a text can have it."""
 
 FIXED = "fixed"
 """The argument of a node that stands for a value."""
@@ -440,10 +440,10 @@ _MOMENTS = frozenset(
     ("NOW", "GETDATE", "GETUTCDATE", "SYSDATE", "SYSDATETIME", "SYSUTCDATETIME", "CURRENT_TIMESTAMP", "LOCALTIMESTAMP")
 ) | {"CURRENT_DATETIME", "UTC_TIMESTAMP", "TRANSACTION_TIMESTAMP", "STATEMENT_TIMESTAMP", "GET_CURRENT_TIMESTAMP"}
 CLOCK = _DAYS | _MOMENTS
-"""Functions that are the day or the moment at which a question is asked, in UTC."""
+"""Functions that return the day or the time at which a question is asked, in UTC."""
 
 GIVEN = MARKS | CLOCK
-"""What may stand for a value that a question is given, in capitals."""
+"""Names that may denote a value supplied with a question, in capitals."""
 
 _MOST_VALUES = 1_000
 
@@ -489,7 +489,7 @@ def _value(name: str, value: object) -> Literal:
 
 
 def settle_given(nodes: Sequence[Node], given: GivenValues) -> None:
-    """Give each parameter of a tree its value, and each name of the clock the moment of asking."""
+    """Replace each parameter of a tree by its value, and each name of the clock by the time of asking."""
     used: set[str] = set()
     for node in nodes:
         if node.key != "anonymous":
@@ -519,6 +519,6 @@ def _found(node: Node, values: Mapping[str, Literal], used: set[str]) -> Literal
 
 
 def fixed_value(node: Node) -> Expression | None:
-    """Return the value that a node stands for, if it was given one."""
+    """Return the value that a node denotes, if it has one."""
     value = node.args.get(FIXED)
     return value if isinstance(value, Literal) else None

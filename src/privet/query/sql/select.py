@@ -1,7 +1,7 @@
-"""Reads SELECT statements: what each stands on, GROUP BY with its levels, and what is asked.
+"""Reads SELECT statements: the rows under each, GROUP BY with its levels, and the question.
 
-A sub-query or CTE without aggregates narrows private rows; one with aggregates releases rows, and what stands on it
-reshapes what was released.
+A sub-query or CTE without aggregates narrows private rows; one with aggregates releases rows, and a query over it
+reshapes the released rows.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _ROWS = (
 
 
 def read_groups(group: Node, read: Read) -> tuple[Level, ...]:
-    """Return the levels of a GROUP BY: one, unless it says more."""
+    """Return the levels of a GROUP BY: one, unless it states more."""
     items = parts(group, "expressions")
     if not items:
         raise Unsupported("GROUP BY needs grouping columns; list them")
@@ -85,7 +85,7 @@ def _levels(item: Node, read: Read) -> tuple[Level, ...]:
 
 
 def _level(item: Node, read: Read) -> Level:
-    """Return what one set in brackets groups by; () is the grand total."""
+    """Return the keys of one set in brackets; () is the grand total."""
     if item.key == "tuple":
         return tuple(dict.fromkeys(read(node) for node in parts(item, "expressions")))
     while item.key == "paren":
@@ -161,7 +161,7 @@ def _relation(node: Node, places: FromTables, *, outermost: bool = False) -> Sta
 
 
 def _rows(node: Node, places: FromTables, outermost: bool) -> Standing:
-    """Return what a SELECT makes of rows, or a UNION; of public ones, what no relation holds is listed."""
+    """Return the result of a SELECT or a UNION over rows; of public rows, what no relation can express is listed."""
     read = _select if node.key == "select" else _union
     if outermost or not places.exact:
         return read(node, places, outermost)
@@ -189,7 +189,7 @@ def _with(node: Node, places: FromTables) -> FromTables:
 
 
 def _union(node: Node, places: FromTables, outermost: bool) -> Standing:
-    """Return what UNION, INTERSECT or EXCEPT make of rows; of private ones without ALL, the person is a column."""
+    """Return the result of UNION, INTERSECT or EXCEPT; for private rows without ALL, the person is a column."""
     members: list[Node] = []
     whole, merges = node, []
     while node.key == whole.key and (node.key == "union" or not members):
@@ -223,7 +223,7 @@ def _union(node: Node, places: FromTables, outermost: bool) -> Standing:
 
 
 def _listed(node: Node, rows: PrivateRows) -> ReleasedRows:
-    """Return public rows that were put together, in the order that is asked for."""
+    """Return combined public rows in the requested order."""
     outputs = tuple(rows.columns.items())
     order = _order(node, Scope(rows.columns), outputs)
     return listed(
@@ -244,7 +244,7 @@ def _together(relations: list[PrivateRows], merges: list[bool]) -> PrivateRows:
 
 
 def _united(node: Node, released: list[ReleasedRows], parts_there: int, distinct: set[bool]) -> ReleasedRows:
-    """Return released rows one below the other, in the order that the whole asks for."""
+    """Return released rows one below the other, in the order that the whole requests."""
     if len(released) != parts_there:
         raise Unsupported("UNION of released rows and of private ones would show the latter; aggregate in each part")
     if len(distinct) > 1:
@@ -267,7 +267,7 @@ def _select(node: Node, places: FromTables, outermost: bool) -> Standing:
         if isinstance(relation, ReleasedRows)
         else Lookups(relation, _reader(places))
     )
-    # a value that is released may stand where released rows are computed with; WHERE of private rows is no such place
+    # a released value may be used in computations on released rows; WHERE of private rows is not one of them
     values = Values(
         lambda item: _relation(item, places, outermost=places.exact), lookups if isinstance(lookups, Lookups) else None
     )
@@ -338,7 +338,7 @@ def _ranked(relation: PrivateRows, asked: Select) -> tuple[PrivateRows, Select]:
 
 
 def _or_first(lookups: Lookups, places: FromTables) -> Callable[[Node, Scope], Expression]:
-    """Return what reads sub-queries in conditions on rows: of one person, of public rows, or as a value released first.
+    """Return the reader of sub-queries in conditions on rows: of one person, public, or a value released first.
 
     Guarantee: a value over everybody's rows is a constant here: one that was released, or one that stands for it.
     """
@@ -362,14 +362,14 @@ def _or_first(lookups: Lookups, places: FromTables) -> Callable[[Node, Scope], E
 
 
 def _merges(relation: PrivateRows, asked: Select) -> bool:
-    """Whether DISTINCT of a sub-query merges rows of several people: then it asks for groups, and releases them."""
+    """Whether DISTINCT of a sub-query merges rows of several people: then it means groups, and releases them."""
     units = unit_columns(relation.schema.unit)
     shown = [expression for _, expression in asked.outputs]
     return not is_public(relation.schema) and not (units and all(ColumnRef(name) in shown for name in units))
 
 
 def _alone(node: Node, places: FromTables) -> Standing:
-    """Return what a SELECT without FROM makes of released values: SELECT (SELECT ...) / (SELECT ...)."""
+    """Return the result of a SELECT without FROM over released values: SELECT (SELECT ...) / (SELECT ...)."""
     values = Values(lambda item: _relation(item, places))
     outputs = _outputs(node, Scope({}, nested=values))
     if not values.found:
@@ -386,7 +386,7 @@ def _outputs(node: Node, scope: Scope) -> tuple[tuple[str | None, Expression], .
             qualifier = part(item, "table") if item.key == "column" else None
             outputs += _starred(scope) if qualifier is None else scope.table(qualifier).items()
         elif item.key == "alias":
-            # a name that an earlier column was given may be used, where no column of a table has it
+            # the name of an earlier column may be used, where no column of a table has it
             before = replace(scope, aliases={name: output for name, output in outputs if name is not None})
             outputs.append((part(item, "alias").name, translate(part(item, "this"), before)))
         else:
@@ -431,7 +431,7 @@ def _select_levels(
         levels = read_groups(group, lambda item: _ordinal(item, outputs, "GROUP BY") or translate(item, inner))
     if len(levels) > 1:
         return levels
-    # what is the same in every row makes no groups
+    # an expression that is the same in every row makes no groups
     return tuple(tuple(key for key in level if has_aggregate(key) or mentions(key)) for level in levels)
 
 
@@ -464,7 +464,7 @@ def _order(node: Node, scope: Scope, outputs: tuple[tuple[str | None, Expression
 
 
 def _where(node: Node, scope: Scope, used: frozenset[int], lookups: Lookups | KeptMembers) -> Expression | None:
-    """Return the condition on rows, without what joins have asked."""
+    """Return the condition on rows, without the parts that joins have checked."""
     written = part(node, "where")
     conditions: list[Expression | None] = []
     for conjunct in conjuncts_of(None if written is None else part(written, "this")):
@@ -478,7 +478,7 @@ def _where(node: Node, scope: Scope, used: frozenset[int], lookups: Lookups | Ke
 
 
 def _reader(places: FromTables) -> ReadNested:
-    """Return what reads a sub-query that stands in an expression."""
+    """Return the reader of sub-queries in expressions."""
 
     def read(node: Node, outer: Scope) -> Nested:
         if node.key == "select" and not any(part(node, clause) is not None for clause in _WHOLE):
@@ -519,7 +519,7 @@ def _linked(condition: Expression, rows: PrivateRows, around: Scope) -> Expressi
 
 
 _WHOLE = ("group", "having", "limit", "offset", "with")
-"""Clauses with which a sub-query is read by itself, and names nothing of the query around it."""
+"""Clauses with which a sub-query is read separately, and names nothing of the query around it."""
 
 
 def _condition(node: Node, clause: str, scope: Scope) -> Expression | None:

@@ -1,6 +1,6 @@
 """Functions by the names that the common dialects have for them, in terms of the closed list.
 
-The parser leaves these names alone, so that a question is read as it was typed. Names whose arguments stand in the
+The parser leaves these names alone, so that a question is read as it was typed. Names whose arguments are in the
 order of the closed list are in `query.functions`; here are the others.
 """
 
@@ -30,7 +30,7 @@ SHORT_PARTS = {
     **dict.fromkeys(("mi", "n"), "minute"),
     **dict.fromkeys(("ss", "s"), "second"),
 }
-"""What SQL Server and others write for the parts of a date."""
+"""The names that SQL Server and others use for the parts of a date."""
 
 UNITS = {
     "day": ("add_days", 1),

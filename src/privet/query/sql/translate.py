@@ -64,9 +64,9 @@ class Scope:
     aliases_first: bool = False
     windows: Mapping[str, Node] = field(default_factory=dict)
     outer: Scope | None = None
-    """The names of the query right around a sub-query that stands in an expression: its own go before them."""
+    """The names of the query directly around a sub-query in an expression: its own take precedence."""
     nested: Callable[[Node, Scope], Expression] | None = None
-    """Reads a sub-query that stands in an expression, where one may."""
+    """Reads a sub-query in an expression, where one is allowed."""
 
     @classmethod
     def over(
@@ -76,7 +76,7 @@ class Scope:
         merged: Mapping[str, Expression] | None = None,
         hidden: Mapping[str, frozenset[str]] | None = None,
     ) -> Scope:
-        """Return the names of several tables that stand side by side.
+        """Return the names of several tables side by side.
 
         Of each table, `hidden` are columns that a link added: another table's own of that name goes before them.
         """
@@ -102,7 +102,7 @@ class Scope:
         return cls(columns, tables, owner)
 
     def column(self, node: Node) -> Expression:
-        """Return what a column name stands for; of the query around a sub-query, it is marked."""
+        """Return the expression of a column name; one of the query around a sub-query is marked."""
         if self.outer is None:
             return self._own(node)
         try:
@@ -139,7 +139,7 @@ class Scope:
         return self.tables[names.index(key)][1]
 
     def named(self, name: Node) -> Expression:
-        """Return what a column name without a table stands for."""
+        """Return the expression of a column name without a table."""
         key = find(self.columns, name)
         if key is not None:
             return self.columns[key]
@@ -167,7 +167,7 @@ def find(names: Mapping[str, object] | tuple[str, ...], identifier: Node) -> str
 
 
 def translate(node: Node, scope: Scope) -> Expression:
-    """Return the expression that a node says."""
+    """Return the expression of a node."""
     if node is None:
         raise ParseError("a function lacks an argument")
     try:
@@ -470,7 +470,7 @@ _COUNTS: Mapping[str, Callable[[Node, Scope], Expression]] = {
 
 
 def _any_value(node: Node, scope: Scope) -> Expression:
-    """Return ANY_VALUE, which the parser reads as one that skips NULLs; nothing else may say so."""
+    """Return ANY_VALUE, which the parser reads as one that skips NULLs; nothing else may state that."""
     inner = part(node, "this") if node.key == "ignorenulls" else node
     if inner.key != "anyvalue":
         raise refusal(node, NAMES)
