@@ -37,7 +37,7 @@ class Sampled(Atom):
     """An event on a secret Poisson sample: every unit takes part independently, with probability `rate`.
 
     Args:
-        event: what was done: an `Event`, such as `mechanism.event`.
+        event: an `Event`, such as `mechanism.event`.
         rate: the probability with which each unit takes part.
 
     Example:

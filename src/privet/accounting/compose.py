@@ -185,7 +185,7 @@ def optimal(event: Event, delta: Number) -> float:
     """Return the least epsilon that holds for every composition of mechanisms with the parts' parameters, rounded up.
 
     Args:
-        event: what was done: an `Event`, such as `mechanism.event`.
+        event: an `Event`, such as `mechanism.event`.
         delta: the probability with which the loss may exceed epsilon.
 
     Example:
@@ -205,7 +205,7 @@ def optimal_bounds(event: Event, delta: Number) -> tuple[float, float]:
     """Return the optimal epsilon between bounds: equal where losses can be enumerated, else within about 0.05%.
 
     Args:
-        event: what was done: an `Event`, such as `mechanism.event`.
+        event: an `Event`, such as `mechanism.event`.
         delta: the probability with which the loss may exceed epsilon.
 
     Example:
@@ -236,7 +236,7 @@ def optimal_delta(event: Event, epsilon: Number) -> float:
     """Return the least delta that holds for every composition of mechanisms with the parts' parameters, rounded up.
 
     Args:
-        event: what was done: an `Event`, such as `mechanism.event`.
+        event: an `Event`, such as `mechanism.event`.
         epsilon: the privacy loss, at least 0.
 
     Example:
@@ -326,7 +326,7 @@ def basic(event: Event, delta: Number = 0) -> float:
     """Return the sum of the parts' epsilons; infinite where their deltas add up to more than delta.
 
     Args:
-        event: what was done: an `Event`, such as `mechanism.event`.
+        event: an `Event`, such as `mechanism.event`.
         delta: the probability with which the loss may exceed epsilon.
 
     Example:
@@ -347,7 +347,7 @@ def advanced(event: Event, delta: Number) -> float:
     """Return sqrt(2 ln(1/d) sum e^2) + sum e (exp(e) - 1), where d is what the parts' deltas leave of delta.
 
     Args:
-        event: what was done: an `Event`, such as `mechanism.event`.
+        event: an `Event`, such as `mechanism.event`.
         delta: the probability with which the loss may exceed epsilon.
 
     Example:
@@ -372,7 +372,7 @@ def advanced_kov(event: Event, delta: Number) -> float:
     """Return the least of the three closed forms: the sum, the logarithmic and the root form.
 
     Args:
-        event: what was done: an `Event`, such as `mechanism.event`.
+        event: an `Event`, such as `mechanism.event`.
         delta: the probability with which the loss may exceed epsilon.
 
     Example:

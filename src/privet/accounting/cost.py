@@ -40,7 +40,7 @@ def epsilon(event: Event, delta: Number) -> float:
     """Return the least epsilon known for which the event is (epsilon, delta)-DP, rounded up.
 
     Args:
-        event: what was done: an `Event`, such as `mechanism.event`.
+        event: an `Event`, such as `mechanism.event`.
         delta: the probability with which the loss may exceed epsilon.
 
     Example:
@@ -60,7 +60,7 @@ def delta(event: Event, epsilon: Number) -> float:
     """Return the least delta known for which the event is (epsilon, delta)-DP, rounded up.
 
     Args:
-        event: what was done: an `Event`, such as `mechanism.event`.
+        event: an `Event`, such as `mechanism.event`.
         epsilon: the privacy loss, at least 0.
 
     Example:
@@ -79,7 +79,7 @@ def rdp(event: Event, order: Number) -> float:
     """Return the event's Renyi divergence of an order above 1, rounded up; slack is not in it.
 
     Args:
-        event: what was done: an `Event`, such as `mechanism.event`.
+        event: an `Event`, such as `mechanism.event`.
         order: the Renyi order, above 1.
 
     Example:
@@ -203,7 +203,7 @@ def fits(event: Event, budget: Budget) -> bool:
     """Return whether an event, fixed in advance, keeps a budget's promise.
 
     Args:
-        event: what was done: an `Event`, such as `mechanism.event`.
+        event: an `Event`, such as `mechanism.event`.
         budget: a `Pure`, an `Approximate` or a `Zcdp`.
 
     Example:

@@ -94,7 +94,7 @@ class Group:
     """An event as a group of `size` units sees it, all of whom may change together.
 
     Args:
-        event: what was done: an `Event`, such as `mechanism.event`.
+        event: an `Event`, such as `mechanism.event`.
         size: how many units change together.
 
     Example:

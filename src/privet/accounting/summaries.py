@@ -106,7 +106,7 @@ def by_theorem(event: Event, delta: Number) -> dict[str, float]:
     "optimal", "zcdp", "renyi", "gaussian" (all parts Gaussian) and "pld". Infinite figures are left out.
 
     Args:
-        event: what was done: an `Event`, such as `mechanism.event`.
+        event: an `Event`, such as `mechanism.event`.
         delta: the probability with which the loss may exceed epsilon.
 
     Example:

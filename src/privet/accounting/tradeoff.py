@@ -92,7 +92,7 @@ def privacy_loss(event: Event, *, backward: bool = False) -> PrivacyLoss:
     `backward` exchanges the two data sets: the loss of an output drawn without the unit.
 
     Args:
-        event: what was done: an `Event`, such as `mechanism.event`.
+        event: an `Event`, such as `mechanism.event`.
         backward: whether the loss is that of the other order of the neighbours.
 
     Example:
@@ -222,7 +222,7 @@ def tradeoff(event: Event) -> Tradeoff:
     A single pair is evaluated from its own curve, a composition from the upper bound on its loss distribution.
 
     Args:
-        event: what was done: an `Event`, such as `mechanism.event`.
+        event: an `Event`, such as `mechanism.event`.
 
     Example:
         >>> laplace = privet.Laplace(sensitivity=1, epsilon=0.5).event

@@ -1,7 +1,7 @@
 """The promise: how much may be learnt about one unit, as pure epsilon, as (epsilon, delta) or as rho.
 
-A budget is a value. What is left of one is computed elsewhere, from a history, and never stored here. What a stream
-promises of a window of steps is no budget of a session: it is a type of its own, `WEvent`, so that it can never be
+A budget is a value. Its remainder is computed elsewhere, from a history, and never stored here. A stream's promise
+about a window of steps is no budget of a session: it is a separate type, `WEvent`, so that it can never be
 counted as the epsilon of people or of rows.
 """
 
@@ -136,7 +136,7 @@ Budget = Pure | Approximate | Zcdp
 
 
 MOST_STEPS = 10**5
-"""How many steps a window may have: what was spent at each of them is kept."""
+"""How many steps a window may have: the spending at each of them is stored."""
 
 
 @dataclass(frozen=True, init=False)
@@ -182,7 +182,7 @@ def _short(value: Fraction) -> str:
         near = float(value)
     except OverflowError:
         near = 0.0
-    # what no float can say is still said
+    # numbers beyond all floats are still shown
     return f"{near:.6g}" if near else f"{Decimal(value.numerator) / Decimal(value.denominator):.6g}"
 
 

@@ -1,4 +1,4 @@
-"""How the rows of a table are divided into blocks, each with a budget of its own, and which blocks a question reads."""
+"""How the rows of a table are divided into blocks, each with its own budget, and which blocks a question reads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 Members = Literal["rows", "people", "windows"]
-"""What lies in a block: rows, whole people, or the rows of people within a window of time."""
+"""The contents of a block: rows, whole people, or the rows of people within a window of time."""
 
 MOST_BLOCKS = 10**6
 
@@ -32,7 +32,7 @@ MOST_BLOCKS = 10**6
 class Touched:
     """Some blocks of one division of a table: ranges of their numbers, each from its first to before its end.
 
-    `division` stands for the table's division into blocks, so that two divisions of one table are told apart. `reach`
+    `division` identifies the table's division into blocks, so that two divisions of one table differ. `reach`
     is how many of its blocks one unit can be in between neighbours: 1 where a row comes or goes, 2 where one moves. Of
     windows it is the number of windows, each of which lies in two adjacent blocks.
     """
@@ -89,7 +89,7 @@ class Blocks:
         since: the public date before which blocks of time are retired: they are never read again, by any question.
 
     Raises:
-        BadParameter: if edges do not rise, or what is given does not go together.
+        BadParameter: if edges do not rise, or the arguments do not go together.
 
     Example:
         >>> privet.Blocks("day", length="1 month", origin="2025-01-01", through="2025-03-15").name(1)

@@ -20,7 +20,7 @@ def replace_file(path: Path, body: bytes) -> None:
     """Write a file that only its owner may read: under another name first, durably, and then under its own.
 
     Raises:
-        RequestError: if it cannot be written; the file is then what it was.
+        RequestError: if it cannot be written; the file is then unchanged.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:

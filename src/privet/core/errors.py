@@ -1,6 +1,6 @@
 """The errors a caller can meet, each with a stable code, an exit status and an HTTP status.
 
-A message says what was asked, what is wrong with it and what to do. It may quote a parameter, which is
+A message states the question, its error and the remedy. It may quote a parameter, which is
 public; it must never quote a private value.
 """
 
@@ -21,7 +21,7 @@ _IN_ADDRESS = re.compile(r"(:/{1,2}[^\s/:@]*:)\S*@")
 _IN_WORDS = re.compile(r"((?:password|passwd|pwd|token|secret)\s*=\s*)(?:'[^']*'|\"[^\"]*\"|[^\s&;,'\"]+)", re.I)
 _OWN = re.escape(os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep)
 _FOREIGN = re.compile(rf"{_OWN}|[/\\](IPython|ipykernel)[/\\]")
-"""Files whose frames tell a caller nothing: this package's own, and the notebook's."""
+"""Files whose frames do not help a caller: this package's own, and the notebook's."""
 
 
 class PrivetError(Exception):
@@ -45,7 +45,7 @@ class PrivetError(Exception):
         return {"code": self.code, "message": str(self), **fields}
 
     def _render_traceback_(self) -> list[str]:
-        """Return what a notebook shows: the caller's own lines and the message, and all of it once asked for again.
+        """Return the traceback in a notebook: the caller's own lines and the message, and all of it on request.
 
         IPython calls this where an error ends a cell, and again for %tb.
         """
@@ -105,7 +105,7 @@ class Unsupported(RequestError):
 
 
 class ParseError(RequestError):
-    """The text is not a query that Privet can read; `line` and `column` say where, if that is known."""
+    """The text is not a query that Privet can read; `line` and `column` are the place, if it is known."""
 
     code = "request.parse"
 
@@ -150,7 +150,7 @@ class Unbounded(RequestError):
 
 
 class Unlimited(RequestError):
-    """A table of people is declared without a limit on what one of them contributes; `line` is what to add."""
+    """A table of people is declared without a limit on each one's contribution; `line` is the line to add."""
 
     code = "request.unlimited"
 
@@ -195,9 +195,9 @@ class BudgetError(PrivetError):
 
 
 class BudgetExceeded(BudgetError):
-    """A charge does not fit into what is left; all of its fields are public.
+    """A charge does not fit into the remaining budget; all of its fields are public.
 
-    The amounts are told unless `countable` says that people do not count in such a measure (a divergence).
+    The amounts are stated unless, by `countable`, people do not count in such a measure (a divergence).
 
     Example:
         >>> try:
@@ -246,7 +246,7 @@ class LedgerError(PrivetError):
 
 
 class EngineError(PrivetError):
-    """The database failed. What it said stays inside, since it may quote a row; the message is always the same."""
+    """The database failed. Its own message stays inside, since it may quote a row; ours is always the same."""
 
     code = "engine"
     exit_status = 4
@@ -280,14 +280,14 @@ class Forbidden(AccessError):
 
 
 class NotFound(AccessError):
-    """There is no such thing for this caller: whether others have one is not told."""
+    """There is no such thing for this caller: whether others have one is not revealed."""
 
     code = "access.not_found"
     http_status = 404
 
 
 class Busy(PrivetError):
-    """The server has too much to do, or the caller asks too fast; nothing was charged. Try again after `retry_after`.
+    """The server is overloaded, or the caller asks too fast; nothing was charged. Try again after `retry_after`.
 
     Example:
         >>> privet.Busy.http_status, privet.Busy.exit_status
@@ -311,7 +311,7 @@ class TooFast(Busy):
 
 
 class InvariantError(PrivetError):
-    """Privet is wrong: a fact that its proofs rely on does not hold."""
+    """Privet is wrong: a fact that its proofs rely on is not true."""
 
     code = "invariant"
 
@@ -339,7 +339,7 @@ def bare(error: PrivetError) -> PrivetError:
 
 
 def _down(amount: float) -> str:
-    """Return an amount in six digits, rounded down: what a refusal says is left can be asked for."""
+    """Return an amount in six digits, rounded down: the remainder that a refusal states can be spent."""
     if amount in (float("inf"), float("-inf")):
         return str(amount)
     return f"{float(Context(prec=6, rounding=ROUND_FLOOR).create_decimal(repr(amount))) or 0.0:.6g}"
@@ -368,6 +368,6 @@ def quote(value: object) -> str:
         return f"an integer of {value.bit_length()} bits"
     try:
         text = without_passwords(" ".join(repr(value).split()))
-    except Exception:  # a foreign repr may raise anything, and the caller needs the message all the same
+    except Exception:  # a foreign repr may raise any error, and the caller needs the message all the same
         return f"a {type(value).__name__}"
     return text if len(text) <= _QUOTE_LIMIT else f"{text[:_QUOTE_LIMIT]}... (a {type(value).__name__})"

@@ -1,4 +1,4 @@
-"""A number that was estimated, with an interval that says what it covers."""
+"""A number that was estimated, with an interval that states which errors it covers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from privet.core.numbers import in_full
 from .given import plain_text, read, set_fields
 
 Covers = Literal["noise", "bounding", "population"]
-"""What intervals may be asked to cover: the added noise; or also what contribution bounding removes, up to the declared
+"""The errors that intervals may cover: the added noise; or also the loss by contribution bounding, up to the declared
 maximum of rows per person; or, of quantiles, also sampling from a larger population."""
 
 COVERS: tuple[str, ...] = get_args(Covers)
@@ -21,8 +21,8 @@ COVERS: tuple[str, ...] = get_args(Covers)
 class Estimate:
     """An estimate with an honest interval.
 
-    `low` and `high` hold the quantity named in `covers` with probability `confidence` or more; `value` is unbiased
-    and may lie outside the possible range, while the interval never does. What is not known is NaN.
+    `low` and `high` contain the quantity named in `covers` with probability `confidence` or more; `value` is unbiased
+    and may lie outside the possible range, while the interval never does. Unknown values are NaN.
     """
 
     value: float

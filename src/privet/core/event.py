@@ -1,4 +1,4 @@
-"""What was done, in the words an accountant needs, and what a ledger records of it: an entry, and a receipt.
+"""Computations in an accountant's terms, and a ledger's records of them: an entry, and a receipt.
 
 Events answer questions; accountants ask them. An event never changes and never looks at data. `Composed` and `Repeated`
 are events too, and `Repeated` is the only place that knows a count.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # Dominating pairs: two distributions P and Q such that no pair of neighbours is easier to tell apart.
 #
-# All that an accountant ever asks of a pair is its hockey-stick divergence, in both directions: H(epsilon) = sup over
+# All that an accountant ever needs of a pair is its hockey-stick divergence, in both directions: H(epsilon) = sup over
 # sets S of P(S) - e**epsilon Q(S).
 
 
@@ -67,9 +67,9 @@ Exact = Fraction | float
 
 @runtime_checkable
 class Event(Protocol):
-    """One private computation, as its privacy cost sees it.
+    """One private computation, as its privacy cost depends on it.
 
-    Every answer is an upper bound that holds for both orders of every pair of neighbours. The event is
+    Every answer is an upper bound for both orders of every pair of neighbours. The event is
     indistinguishable within the curve `rdp` except with probability `slack`; `pure` and `rho` bound that same
     curve, so an event with slack is (pure, slack)-DP and slack-approximate rho-zCDP.
 
@@ -80,7 +80,7 @@ class Event(Protocol):
     """
 
     def pure(self) -> Exact:
-        """Return the least known epsilon that holds outside the slack; infinite if none does."""
+        """Return the least known epsilon that is valid outside the slack; infinite if none is."""
         ...
 
     def rho(self) -> Exact:
@@ -162,7 +162,7 @@ class Repeated:
     """The same event, a number of times, on the same data, adaptively.
 
     Args:
-        event: what was done: an `Event`, such as `mechanism.event`.
+        event: an `Event`, such as `mechanism.event`.
         times: how often the event is repeated.
 
     Example:
@@ -208,7 +208,7 @@ class Repeated:
 
 
 def read_event(event: object) -> Event:
-    """Return what is an event, and refuse what is not, a class of events included."""
+    """Return an event, and refuse any other value, a class of events included."""
     if isinstance(event, type):
         raise RequestError(f"events must be Events; got the class {event.__name__} itself")
     if not is_a(event, Event):
@@ -217,7 +217,7 @@ def read_event(event: object) -> Event:
 
 
 def read_events(events: object) -> tuple[Event, ...]:
-    """Return what is a collection of events, and refuse what is not."""
+    """Return a collection of events, and refuse any other value."""
     return tuple(read_event(event) for event in listed(events, "events", "a collection of Events"))
 
 
@@ -245,21 +245,21 @@ def _times(times: int, cost: Exact) -> Exact:
     return times * cost
 
 
-# What a ledger returns: one charge as it is shown, and the receipt without which no noise is drawn on data. Both are
+# A ledger's results: one charge as it is shown, and the receipt without which no noise is drawn on data. Both are
 # public, complete, and never changed once written.
 
 
 Plain = Union[None, bool, int, str, Fraction, datetime.date, tuple["Plain", ...]]  # noqa: UP007  # it names itself
-"""What a ledger can keep of an answer: plain values and tuples of them, which come back exactly as they went in."""
+"""The values that a ledger can store of an answer: plain values and tuples of them, which it returns unchanged."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What was charged, for which plan, by whom and when.
+    """A charge: the event, the plan, the account and the time.
 
     `shared` is the number of the charge whose answer this one repeats: such a charge counts against the account's own
     cap and not again against the data set's. `versions` are the declared labels of the tables that were read; `text` is
-    the plan in words, and `facts` is the same as plain data that JSON can hold.
+    the plan in words, and `facts` is the same as plain data for JSON.
     """
 
     number: int

@@ -1,7 +1,7 @@
 """Reads arguments that are not numbers: choices, truth values, lists, functions, instances; refuses the rest by name.
 
-A plain `x in (...)`, `tuple(x)` or `isinstance(x, Protocol)` runs methods of whatever was given, which may raise
-anything. Numbers are read by `core.numbers`. `read_fields` reads every field of a value by its annotation.
+A plain `x in (...)`, `tuple(x)` or `isinstance(x, Protocol)` runs methods of its argument, which may raise
+any error. Numbers are read by `core.numbers`. `read_fields` reads every field of a value by its annotation.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from typing import Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin
 from .errors import BadParameter, BadValue, PrivetError, RequestError
 from .numbers import is_unicode, rational, read_rational
 
-# Checks a value when it is made: every field holds exactly what its annotation says, and nothing that only looks so.
+# Checks a value when it is made: every field has exactly the type of its annotation, and nothing that only looks so.
 #
 # Plans are made of such values, and their digest and their cost are computed from them. A list in the place of a
 # tuple could change after it was checked, `True` counts as 1 and is written as another digest, and a subclass may
@@ -40,7 +40,7 @@ _Test = Callable[[object], bool]
 
 
 def check_fields(value: object) -> None:
-    """Raise `BadParameter` unless each field of a dataclass instance holds exactly what is declared for it.
+    """Raise `BadParameter` unless each field of a dataclass instance has exactly the declared type.
 
     Guarantee: what passes is made of exact built-in types, tuples and other checked values, down to the leaves; it
     cannot change, and it compares, hashes and prints as those types do.
@@ -59,7 +59,7 @@ def _tests(kind: Any) -> tuple[tuple[str, _Test, str], ...]:
 
 
 def _test(hint: Any) -> _Test:
-    """Return what decides whether a value is of a type."""
+    """Return the test of whether a value is of a type."""
     leaves = _leaves(hint)
     if leaves is not None and datetime.datetime not in leaves:
         return lambda value: type(value) in leaves
@@ -90,7 +90,7 @@ def _test(hint: Any) -> _Test:
 
 
 def _several(hint: Any) -> _Test:
-    """Return what decides whether a value is a tuple of a type; of a long one, each type is looked at once."""
+    """Return the test of whether a value is a tuple of a type; of a long one, each type is checked once."""
     leaves, test = _leaves(hint), _test(hint)
     if leaves is None:
         return lambda value: type(value) is tuple and all(map(test, value))
@@ -135,26 +135,26 @@ def _told(hint: Any) -> str:
 
 T = TypeVar("T")
 MOST_ITEMS = 10**7
-"""How many items a list that is given may have."""
+"""How many items a passed list may have."""
 
 
 def is_a(value: object, kinds: Any) -> bool:
-    """Return whether a value is an instance, also where asking it what it has raises."""
+    """Return whether a value is an instance, also where reading its attributes raises."""
     try:
         return isinstance(value, kinds) and not isinstance(value, type)
-    except Exception:  # a protocol asks for attributes, and a foreign type may raise anything
+    except Exception:  # a protocol reads attributes, and a foreign type may raise any error
         return False
 
 
 def instance(value: object, kinds: Any, parameter: str, allowed: str) -> Any:
-    """Return what is an instance of one of some classes; the classes themselves are none."""
+    """Return an instance of one of some classes; the classes themselves are refused."""
     if not is_a(value, kinds):
         raise BadParameter(parameter, value, allowed)
     return value
 
 
 def mapping(value: object, parameter: str, allowed: str, kind: Any = object) -> Mapping[str, Any]:
-    """Return a mapping of names to instances of a class; what is refused is told by its type."""
+    """Return a mapping of names to instances of a class; a refusal names the type."""
     if not isinstance(value, Mapping):
         raise BadParameter(parameter, type(value).__name__, allowed)
     for name, item in value.items():
@@ -166,7 +166,7 @@ def mapping(value: object, parameter: str, allowed: str, kind: Any = object) -> 
 
 
 def choice(value: object, parameter: str, known: Iterable[str]) -> str:
-    """Return one of a few names, as it is known here and not as it was given."""
+    """Return one of a few names, as it is defined here and not as it was passed."""
     names = tuple(known)
     for name in names:
         if isinstance(value, str) and str.__eq__(value, name) is True:
@@ -214,7 +214,7 @@ def path(value: object, parameter: str, allowed: str = "a path") -> str:
     """Return a path as text."""
     try:
         read: object = os.fspath(value) if is_a(value, os.PathLike) else value  # type: ignore[call-overload]
-    except Exception:  # a foreign path may raise anything
+    except Exception:  # a foreign path may raise any error
         read = None
     return plain_text(read, parameter, allowed, least=1, most=4096)
 
@@ -258,7 +258,7 @@ def listed(
         items = list(islice(value, most + 1))  # type: ignore[call-overload]
     except PrivetError:
         raise
-    except Exception:  # a foreign iterator may raise anything
+    except Exception:  # a foreign iterator may raise any error
         items = None
     if items is None:
         raise BadParameter(parameter, value, f"{allowed}; iterating over this one fails")
@@ -289,24 +289,24 @@ def install_hint(package: str) -> str:
 
 
 def unwrapped(value: object) -> object:
-    """Return the plain list of what says that it is an array or a series; anything else as it is."""
+    """Return the plain list of an array-like or a series; any other value unchanged."""
     try:
         return value.tolist() if hasattr(value, "tolist") else value
-    except Exception:  # a foreign type may raise anything
+    except Exception:  # a foreign type may raise any error
         return value
 
 
 def function(value: object, parameter: str, allowed: str = "a function") -> Callable[..., Any]:
-    """Return what can be called."""
+    """Return a callable, and refuse any other value."""
     if not callable(value):
         raise BadParameter(parameter, value, allowed)
     return value
 
 
 def called(given: Callable[..., T], parameter: str, *arguments: object) -> T:
-    """Return what a caller's function returns; where it raises, say so by its parameter's name and quote nothing.
+    """Return the result of a caller's function; where it raises, name its parameter and quote nothing.
 
-    Our own errors are quoted or pass: the function may have refused what it was given in words that help.
+    Our own errors are quoted or pass: the function may have refused its argument in words that help.
     """
     try:
         return given(*arguments)
@@ -328,8 +328,8 @@ def set_fields(value: object, /, **fields: Any) -> None:
 def read_fields(value: object) -> None:
     """Read every field of a frozen dataclass by its annotation, or refuse it by its name.
 
-    Whole numbers, texts and truth values are held to be that; a Fraction is made exactly; a float may be infinite and
-    not NaN; collections become tuples of what is written.
+    Whole numbers, texts and truth values must have that type; a Fraction is made exactly; a float may be infinite and
+    not NaN; collections become tuples of their items.
     """
     kind: Any = type(value)
     for name, hint in _hints(kind):
@@ -337,7 +337,7 @@ def read_fields(value: object) -> None:
 
 
 def read(value: object, hint: Any, parameter: str) -> Any:
-    """Return a value as an annotation says, or raise `BadParameter`."""
+    """Return a value of an annotation's type, or raise `BadParameter`."""
     if hint is Any or hint is object or isinstance(hint, TypeVar):
         return value
     origin, arguments = get_origin(hint), get_args(hint)
@@ -475,12 +475,12 @@ _DASHES = frozenset("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u00ad")
 def looks_of(name: str) -> frozenset[str]:
     """Return the forms of a name by which it is mistaken for another: in any case, and by the shapes of its letters.
 
-    Spaces at the ends, several spaces and signs that are not seen count for nothing.
+    Spaces at the ends, repeated spaces and invisible signs are ignored.
     """
     plain = " ".join(unicodedata.normalize("NFKC", name).split())
     seen = "".join("-" if sign in _DASHES else sign for sign in plain if unicodedata.category(sign) != "Cf")
     cased = "".join(_LATIN.get(sign, sign) for sign in seen)
-    # a capital I is also a small l, and a case that is not told apart
+    # a capital I looks like a small l, and case is ignored
     return frozenset((cased.casefold(), cased.replace("I", "l").casefold()))
 
 

@@ -53,13 +53,13 @@ def read_rational(value: object) -> Fraction | None:
     """
     try:
         fraction = _exact(value)
-    except Exception:  # the methods of a foreign type may raise anything
+    except Exception:  # the methods of a foreign type may raise any error
         return None
     return fraction if fraction is not None and _representable(fraction) else None
 
 
 def positive(value: object, parameter: str) -> Fraction:
-    """Return `value` exactly, refusing anything that is not a finite number above zero."""
+    """Return `value` exactly, refusing all but finite numbers above zero."""
     allowed = "a finite number above 0 (an int, float, Fraction or Decimal)"
     fraction = rational(value, parameter, allowed)
     if fraction <= 0:
@@ -68,7 +68,7 @@ def positive(value: object, parameter: str) -> Fraction:
 
 
 def nonnegative(value: object, parameter: str) -> Fraction:
-    """Return `value` exactly, refusing anything that is not a finite number of at least zero."""
+    """Return `value` exactly, refusing all but finite numbers of at least zero."""
     allowed = "a finite number of at least 0 (an int, float, Fraction or Decimal)"
     fraction = rational(value, parameter, allowed)
     if fraction < 0:
@@ -77,7 +77,7 @@ def nonnegative(value: object, parameter: str) -> Fraction:
 
 
 def probability(value: object, parameter: str) -> Fraction:
-    """Return `value` exactly, refusing anything outside [0, 1]."""
+    """Return `value` exactly, refusing values outside [0, 1]."""
     allowed = "a probability: a number from 0 to 1"
     fraction = rational(value, parameter, allowed)
     if not 0 <= fraction <= 1:
@@ -86,7 +86,7 @@ def probability(value: object, parameter: str) -> Fraction:
 
 
 def open_probability(value: object, parameter: str) -> Fraction:
-    """Return `value` exactly, refusing anything outside the open interval (0, 1)."""
+    """Return `value` exactly, refusing values outside the open interval (0, 1)."""
     allowed = "strictly between 0 and 1"
     fraction = rational(value, parameter, allowed)
     if not 0 < fraction < 1:
@@ -113,7 +113,7 @@ def whole(value: object, parameter: str, *, least: int = 0, most: int | None = N
 
 
 def read_seconds(value: object, parameter: str) -> Fraction:
-    """Return a time limit exactly, refusing what no clock can wait for."""
+    """Return a time limit exactly, refusing one that no clock can wait for."""
     seconds = positive(value, parameter)
     if not Fraction(1, 10**6) <= seconds <= 10**9:
         raise BadParameter(parameter, value, "a number of seconds from 1e-6 to 1e9")
@@ -127,7 +127,7 @@ _LONGEST = 400
 
 
 def written_decimal(text: str) -> Decimal | None:
-    """Return a decimal number as people write it, such as 0.5 or 1e-6; None for anything else.
+    """Return a decimal number as people write it, such as 0.5 or 1e-6; None for any other text.
 
     Python's own readers also take 1_0 for ten, and the digits of any script.
     """
@@ -136,7 +136,7 @@ def written_decimal(text: str) -> Decimal | None:
 
 
 def written_ratio(text: str) -> Fraction | None:
-    """Return a decimal number, or a ratio of two, as the rational that it is; None for anything else.
+    """Return a decimal number, or a ratio of two, as the rational that it is; None for any other text.
 
     Not Fraction(text): of "1e999999999" it would make the integer.
     """
@@ -152,7 +152,7 @@ def written_whole(text: str) -> int | None:
 
 
 def read_amount(value: object, parameter: str) -> Fraction:
-    """Return what an answer may cost: a number that noise can be made for."""
+    """Return the cost that an answer may have: a number that noise can be made for."""
     exact = positive(value, parameter)
     if not _LEAST_COST <= exact <= 1 / _LEAST_COST:
         raise BadParameter(parameter, value, f"from {float(_LEAST_COST):g} to {float(1 / _LEAST_COST):g}")
@@ -163,7 +163,7 @@ _LEAST_COST = Fraction(1, 10**50)
 
 
 def read_order(order: object) -> float:
-    """Return a Renyi order as a float, refusing anything that is not a finite number above 1."""
+    """Return a Renyi order as a float, refusing all but finite numbers above 1."""
     if type(order) is float and 1 < order < math.inf:
         return order
     allowed = "a finite number above 1"
@@ -207,7 +207,7 @@ def _exact(value: object) -> Fraction | None:
 def _index(value: object) -> int | None:
     try:
         return None if _foreign(value) else int(operator.index(cast(SupportsIndex, value)))
-    except Exception:  # the methods of a foreign type may raise anything
+    except Exception:  # the methods of a foreign type may raise any error
         return None
 
 
@@ -217,7 +217,7 @@ def _foreign(value: object) -> bool:
 
 
 def is_unicode(text: str) -> bool:
-    """Return whether a text can be written down anywhere: it holds no half of a surrogate pair."""
+    """Return whether a text can be written down anywhere: it contains no half of a surrogate pair."""
     return not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
@@ -255,7 +255,7 @@ def float_down(exact: Fraction | float) -> float:
 
 
 def float_near(exact: Fraction) -> float:
-    """Return the nearest double, the largest or least one for what lies beyond: for places on an axis only."""
+    """Return the nearest double, the largest or least one for a number beyond: for places on an axis only."""
     try:
         return float(exact)
     except OverflowError:
@@ -338,25 +338,25 @@ def _root(exact: Fraction, *, round_up: bool) -> Fraction:
 
 # Searches: where a yes-or-no question changes its answer, on the doubles, in at most 64 questions.
 #
-# The end that comes back was itself asked and answered yes, so a bound found here is sound even where the question
-# is not quite monotone. Nothing here knows what is being asked.
+# The end that is returned was itself tested and true, so a bound found here is sound even where the condition
+# is not quite monotone. Nothing here knows the condition.
 
 
 _INVERSE_GOLDEN = 0.6180339887498949
 
 
 def least(holds: Callable[[float], bool], low: float, high: float, *, relative: float = 0.0) -> float:
-    """Return the least double in [low, high], to a relative tolerance, for which `holds` answers yes.
+    """Return the least double in [low, high], to a relative tolerance, for which `holds` returns true.
 
-    The ends are not negative, and `holds` answers yes at `high`; it is asked there if nowhere else.
+    The ends are not negative, and `holds` is true at `high`; it is called there at least.
     """
     return low if holds(low) else _bisected(holds, no=low, yes=high, relative=relative)
 
 
 def most(holds: Callable[[float], bool], low: float, high: float, *, relative: float = 0.0) -> float:
-    """Return the greatest double in [low, high], to a relative tolerance, for which `holds` answers yes.
+    """Return the greatest double in [low, high], to a relative tolerance, for which `holds` returns true.
 
-    The ends are not negative, and `holds` answers yes at `low`; it is asked there if nowhere else.
+    The ends are not negative, and `holds` is true at `low`; it is called there at least.
     """
     return high if holds(high) else _bisected(holds, no=high, yes=low, relative=relative)
 

@@ -42,10 +42,10 @@ class Engine(Protocol):
 
 @runtime_checkable
 class TakesSnapshots(Protocol):
-    """An engine whose data may change between scans, and that can hold still for several."""
+    """An engine whose data may change between scans, and that can take a snapshot for several."""
 
     def snapshot(self) -> AbstractContextManager[object]:
-        """Return a context in which all scans of this thread read the same rows; it raises nothing by itself."""
+        """Return a context in which all scans of this thread read the same rows; it raises no error of its own."""
 
 
 @runtime_checkable
@@ -61,7 +61,7 @@ class HoldsPublicRows(Protocol):
     """An engine that can list the rows of public tables, so that groups which none of them has need no answer."""
 
     def public_rows(self, name: str) -> Sequence[tuple[Any, ...]] | None:
-        """Return the different rows of a public table, held to its facts, or None where there are too many.
+        """Return the distinct rows of a public table, clamped to its facts, or None where there are too many.
 
         Raises `InvariantError` for a private table, before it is read.
         """
@@ -69,7 +69,7 @@ class HoldsPublicRows(Protocol):
 
 @runtime_checkable
 class ListsPublicRows(Protocol):
-    """An engine that can list what is made of public tables: such questions are answered exactly, and for nothing."""
+    """An engine that can list relations of public tables: such questions are answered exactly, and free of charge."""
 
     def list_public(self, relation: Relation, most: int) -> Sequence[tuple[Any, ...]] | None:
         """Return the rows of a relation over public tables, or None where there are more than `most`.
@@ -79,7 +79,7 @@ class ListsPublicRows(Protocol):
 
 
 class Left(Protocol):
-    """What is left of a budget: an amount in some measure, the delta for keys, the largest epsilon that fits."""
+    """The remainder of a budget: an amount in some measure, the delta for keys, the largest epsilon that fits."""
 
     @property
     def measure(self) -> str: ...
@@ -117,7 +117,7 @@ class Ledger(Protocol):
         """
 
     def store(self, receipt: Receipt, released: Plain) -> tuple[Receipt, Plain]:
-        """Keep what a charge released, before it is shown, and return what `find` returns from then on."""
+        """Store the release of a charge, before it is shown, and return the result of `find` from then on."""
 
     def find(self, digest: str, account: str) -> tuple[Receipt, Plain] | None:
         """Return the stored answer to a plan that the account has paid for, with its receipt."""
@@ -135,7 +135,7 @@ class Ledger(Protocol):
         """Return the budget that an account may spend: its own cap, or else the data set's."""
 
     def remaining(self, account: str | None = None) -> Left:
-        """Return what is left for an account under both caps, or of the data set's."""
+        """Return the remaining budget of an account under both caps, or of the data set."""
 
     def verify(self) -> None:
         """Raise `LedgerError` unless the record is intact and all that it charges was allowed."""
@@ -160,7 +160,7 @@ class StepProgress(Protocol):
 
 @runtime_checkable
 class KeepsSteps(Protocol):
-    """A ledger that counts the steps of what is charged once and released in several steps, such as a stream."""
+    """A ledger that counts the steps of a release that is charged once, such as a stream."""
 
     def begin_steps(self, receipt: Receipt, *, state: str) -> StepProgress:
         """Tie the hash of a first state to a charge, once."""
@@ -193,12 +193,12 @@ class OpensPromises(Protocol):
         """Open an account for one stream that promises something of any window of its steps."""
 
     def promises(self) -> Mapping[str, tuple[WEvent, Receipt, dict[str, Any]]]:
-        """Return the accounts that were opened for streams: promise, receipt, and what is public about each."""
+        """Return the accounts that were opened for streams: promise, receipt, and public facts of each."""
 
 
 @runtime_checkable
 class KeepsSecrets(KeepsSteps, Protocol):
-    """A ledger that also keeps a secret text for what is released in several steps, in the transaction of a step.
+    """A ledger that also stores a secret text for a release in several steps, in the transaction of a step.
 
     The text is no part of the record, is never exported, and is readable only by who may read the ledger's store.
     """
@@ -242,7 +242,7 @@ class KeepsSecrets(KeepsSteps, Protocol):
 
 
 class BlockBalance(Protocol):
-    """What is left for the units of some blocks that were charged the same: their numbers, and how much was spent."""
+    """The remainder for the units of some blocks with equal charges: their numbers, and how much was spent."""
 
     @property
     def first(self) -> int: ...
@@ -274,7 +274,7 @@ class CountsBlocks(Protocol):
         """Return whether an event about some blocks would fit now. Charges nothing."""
 
     def remaining(self, account: str | None = None, *, blocks: Touched | None = None) -> Left:
-        """Return what is left for an account to ask about some blocks."""
+        """Return the remaining budget of an account for some blocks."""
 
     def block_balances(self, division: str, account: str | None = None) -> Sequence[BlockBalance]:
         """Return how much of a budget the blocks of a division have spent, in runs of equal ones."""
@@ -339,19 +339,19 @@ class SuspectRelease(Protocol):
 
 @runtime_checkable
 class LedgerAdmin(Ledger, Protocol):
-    """What a custodian and the command line need: a ledger whose rules change, which is inspected, proven and copied.
+    """The port of a custodian and the command line: a ledger whose rules change, which is inspected, proven and copied.
 
-    Every change of a rule is an entry of its own, with its reason. None undoes what was spent.
+    Every change of a rule is a separate entry, with its reason. None undoes spending.
     """
 
     def remaining_after(self, event: Event, account: str, *, blocks: Touched | None = None) -> Left:
-        """Return what would be left for an account once an event was charged. Charges nothing."""
+        """Return the remaining budget of an account after a charge for an event. Charges nothing."""
 
     def top_up(self, budget: Budget, *, reason: str, account: str | None = None) -> None:
         """Add to an account's budget, or to the data set's."""
 
     def open_account(self, account: str, budget: Budget, *, expires: datetime.datetime | None = None) -> None:
-        """Open an account with a cap of its own under the data set's."""
+        """Open an account with its own cap under the data set's."""
 
     def limit(self, per_query: Budget | None, *, reason: str) -> None:
         """Set the most that one query may cost from now on, or remove the limit with None."""
@@ -369,7 +369,7 @@ class LedgerAdmin(Ledger, Protocol):
         """Record in the chain who did what besides spending. It changes no balance."""
 
     def accounts(self) -> tuple[str, ...]:
-        """Return the names of the accounts that have a cap of their own."""
+        """Return the names of the accounts that have their own cap."""
 
     def expires(self, account: str | None = None) -> datetime.datetime | None:
         """Return when spending ends for an account, by its own rule or the data set's; None for never."""
@@ -381,7 +381,7 @@ class LedgerAdmin(Ledger, Protocol):
         """Return the names of the accounts that may not spend until they are cleared."""
 
     def balances(self) -> Sequence[AccountBalance]:
-        """Return what is left of the data set's budget, and then of each account's, by name."""
+        """Return the remainder of the data set's budget, and then of each account's, by name."""
 
     def entries(
         self, *, after: int = 0, limit: int | None = None, last: int | None = None, account: str | None = None
@@ -392,7 +392,7 @@ class LedgerAdmin(Ledger, Protocol):
         """Return one entry by its number."""
 
     def certificate(self, number: int) -> dict[str, Any]:
-        """Return what a charge protected, how, and at what cost, with the ledger's head: public, as plain data."""
+        """Return the unit, the method and the cost of a charge, with the ledger's head: public, as plain data."""
 
     def review(self) -> Sequence[SuspectRelease]:
         """Return the releases that an earlier version made with a form of question that leaked, oldest first."""

@@ -1,4 +1,4 @@
-"""What a query stands on: expressions over columns, and relations: tables, and what is made of them within units.
+"""The inputs of a query: expressions over columns, and relations, which are tables or made of them within units.
 
 Expressions are three kinds of node and a closed list of total functions. Every node answers the same questions: which
 `function` it applies to which `arguments`, which `constant` it is, which `column`; a node of another kind answers with
@@ -120,18 +120,18 @@ class Join:
     """The columns of both sides, for each pair of rows that meets the condition.
 
     Between private sides, rows of different units never meet, whatever the condition says. `left` keeps the rows of the
-    left side that meet none. `names` says what each column of the right side is called in the result: (name, column).
+    left side that meet none. `names` has the name of each column of the right side in the result: (name, column).
     The condition is over the result's columns.
 
     `most` is how many pairs the rows of one unit make at most; with None, all. What counts as a pair is decided by the
     equalities of the condition alone, between a left and a right side: two rows of a unit, or a unit's row and a public
-    one, for which they all hold. Where no two rows of the right side (of one unit, or public) are alike in them, no row
+    one, for which all are true. Where no two rows of the right side (of one unit, or public) are alike in them, no row
     meets several, and nothing is cut. Otherwise the unit's left rows are taken in the order of a keyed hash, each with
     all that it meets, until there are `most` pairs; of the last one's, those with the least hash. A left row that is
     left without its pairs is gone, from a left join too; one that has none is kept there.
 
-    `one` says that a row meets at most one, because the right side is grouped by nothing but what must be equal. It is
-    proven wherever the facts of a relation are asked for; such a join makes as many rows as its left side has.
+    `one` means that a row meets at most one, because the right side is grouped only by the equal columns. It is
+    proven wherever the facts of a relation are computed; such a join makes as many rows as its left side has.
     """
 
     left: Relation
@@ -205,7 +205,7 @@ class By:
 @wired("RowSpan", "rows", "start", "end")
 @dataclass(frozen=True)
 class RowSpan:
-    """Which rows around its own an aggregate over a unit's rows sees: from `start` to `end` after it, None for all.
+    """The rows around its own that an aggregate over a unit's rows uses: from `start` to `end` after it, None for all.
 
     Where it does not count `rows`, 0 means its own row and those that tie with it in the order.
     """
@@ -261,7 +261,7 @@ class Rank:
 
     @property
     def within(self) -> Within:
-        """The aggregate, of the rows that it sees."""
+        """The aggregate, of the rows that it uses."""
         return Within(self.name, self.function, self.argument, self.where, self.step)
 
 
@@ -279,7 +279,7 @@ class Union:
 
 
 Relation = str | Derive | Join | GroupWithin | Rank | Union
-"""A table by its name, or what is made of others."""
+"""A table by its name, or a relation over others."""
 
 
 def _check_names(names: Iterable[str]) -> None:

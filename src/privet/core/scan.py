@@ -1,6 +1,6 @@
-"""All that an engine is ever asked: within each unit bound the contributions, clamp, put on the grid, sum per group.
+"""The only request to an engine: within each unit bound the contributions, clamp, put on the grid, sum per group.
 
-`Scan` is public and printable. `Exact` seals what comes back: no repr of values, no iteration, no pickle.
+`Scan` is public and printable. `Exact` seals the results: no repr of values, no iteration, no pickle.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _MOST_KEPT = 2**62
 class Sum:
     """One bounded integer sum: of `expression`, put on a grid and clamped there.
 
-    A row gives y**power - offset, where y = floor((x - origin) / step + 1/2) clamped to [low, high]; it gives 0 where
-    `where` does not hold or x is NULL, unless `null_as` says which y a NULL counts as. `expression` None stands for
+    A row yields y**power - offset, where y = floor((x - origin) / step + 1/2) clamped to [low, high]; it yields 0 where
+    `where` is not true or x is NULL, unless `null_as` states which y a NULL counts as. `expression` None means
     y = 1: each row counts.
     """
 
@@ -82,7 +82,7 @@ class Sum:
 
     @property
     def ends(self) -> tuple[int, int]:
-        """The least and the largest number that a row which counts can give."""
+        """The least and the largest number that a row which counts can yield."""
         corners = [self.low, self.high] + ([0] if self.low < 0 < self.high else [])
         given = [corner**self.power - self.offset for corner in corners]
         return min(given), max(given)
@@ -97,7 +97,7 @@ class Sum:
 @wired("Norm", "order", "limit", "shift")
 @dataclass(frozen=True)
 class Norm:
-    """One integer weight per unit scales all it gives: the largest w <= 2**shift that keeps to the limit.
+    """One integer weight per unit scales its contributions: the largest w <= 2**shift that keeps to the limit.
 
     With n(g) the unit's rows in released cell g: w * sum n(g) <= limit * 2**shift for order 1, and
     w**2 * sum n(g)**2 <= limit * 4**shift for order 2, whose `limit` is the square of the norm. All in integers.
@@ -136,7 +136,7 @@ class Truncate:
 @wired("Once")
 @dataclass(frozen=True)
 class Once:
-    """Each row is a unit of its own: nothing to bound."""
+    """Each row is a unit: nothing to bound."""
 
     order: ClassVar[int] = 1
     shift: ClassVar[int] = 0
@@ -149,7 +149,7 @@ class Once:
 class Pairs:
     """At most `most` pairs of a group and a value of `of` per unit, chosen by a keyed hash that is fresh each time.
 
-    A pair counts once, however many units hold it: the one sum of such a scan counts the different values of a group,
+    A pair counts once, however many units have it: the one sum of such a scan counts the different values of a group,
     or adds them up, where it is of `of`.
     """
 
@@ -169,7 +169,7 @@ class Pairs:
 class Largest:
     """One integer weight per unit, by its largest cell in each group: the largest w <= 2**shift within the limit.
 
-    The last key of the scan is what is chosen from, and the groups are those of the keys before it. With n(g, v) the
+    The options are the last key of the scan, and the groups are those of the keys before it. With n(g, v) the
     unit's rows in a cell: w * sum over g of max over v of n(g, v) <= limit * 2**shift. All in integers.
     """
 
@@ -224,9 +224,9 @@ class GroupKey:
 @wired("Discovery", "most", "order", "shift")
 @dataclass(frozen=True)
 class Discovery:
-    """For keys that are not public: each unit keeps at most `most` keys and gives each an equal integer weight.
+    """For keys that are not public: each unit keeps at most `most` keys and adds an equal integer weight to each.
 
-    With k keys a unit gives floor(2**shift / sqrt(k)) (order 2), floor(2**shift / k) (order 1) or 2**shift (order 0) to
+    With k keys a unit adds floor(2**shift / sqrt(k)) (order 2), floor(2**shift / k) (order 1) or 2**shift (order 0) to
     each; of order 0 and without a shift, units are counted.
     """
 
@@ -245,7 +245,7 @@ class Discovery:
 class Near:
     """Which ranks are looked at closely where places are counted: `share` * n - `below` to `share` * n + `above`.
 
-    n is what a group weighs in all. The rows in a block of 2**bits places, the first of which starts at place 0, may
+    n is the total weight of a group. The rows in a block of 2**bits places, the first of which starts at place 0, may
     all be counted at its first place, if the weight before the block is share * n + above or more, or the weight
     through it is share * n - below or less.
     """
@@ -267,10 +267,10 @@ class Near:
 @wired("Sizes", "of", "edges")
 @dataclass(frozen=True)
 class Sizes:
-    """Which units are counted, instead of summing what they give: in bin b those whose size exceeds b of the edges.
+    """The units that are counted, instead of summing their values: in bin b those whose size exceeds b of the edges.
 
     With n(g) the unit's rows in released cell g, the size is sum n(g), or sum n(g)**2 under a norm of order 2 ("norm");
-    or what its weight w takes away of all its rows, (2**shift - w) * sum n(g) ("lost"). All in integers.
+    or the loss of all its rows by its weight w, (2**shift - w) * sum n(g) ("lost"). All in integers.
     """
 
     of: Literal["norm", "lost"]
@@ -308,7 +308,7 @@ class RowNorm:
 @wired("Products", "pairs", "norm")
 @dataclass(frozen=True)
 class Products:
-    """The sums of a scan are factors: what is summed over rows are products of two of them, by their places."""
+    """The sums of a scan are factors: the sums over rows are of products of two of them, by their places."""
 
     pairs: tuple[tuple[int, int], ...]
     norm: RowNorm | None = None
@@ -336,7 +336,7 @@ class Products:
 class Scan:
     """A question for an engine. Public: it may be printed, hashed and logged.
 
-    `schema` holds the facts of the relation that is read: those declared for a table, or what follows from them.
+    `schema` has the facts of the relation that is read: those declared for a table, or their consequences.
     """
 
     table: Relation
@@ -349,12 +349,12 @@ class Scan:
     distinct: bool = False
     """Whether a unit counts at most once in a cell: its rows there are merged, keeping the largest of each value."""
     places: Sum | None = None
-    """Where the rows of a group are counted by the place that this gives each of them, instead of summed.
+    """Where the rows of a group are counted by the place that this yields for each of them, instead of summed.
 
-    It is a plain sum, of power 1 and without an offset; a row to which it gives nothing is not there at all.
+    It is a plain sum, of power 1 and without an offset; a row for which it yields nothing does not count.
     """
     near: Near | None = None
-    """Where rows are counted by place: which of them need not be told apart. None: all are counted where they are."""
+    """Where rows are counted by place: which of them may be treated alike. None: all are counted where they are."""
     cells: tuple[tuple[Key, ...], ...] | None = None
     """Which combinations of the values of the first keys are groups; None: all are. No row of another one counts."""
     sizes: Sizes | None = None
@@ -414,7 +414,7 @@ class Scan:
 
 
 def asks(scan: Scan) -> bool:
-    """Whether a scan asks anything of the data: a sum, where rows are, which keys there are, or the sizes of units."""
+    """Whether a scan queries the data: a sum, the places of rows, the present keys, or the sizes of units."""
     return bool(scan.sums) or not (scan.places is None and scan.discovery is None and scan.sizes is None)
 
 

@@ -1,4 +1,4 @@
-"""The public facts about a private table: what its columns hold, who owns a row, the limits on what a unit contributes.
+"""The public facts about a private table: its columns' contents, the owner of a row, the limits on contributions.
 
 Links between tables are followed here to the people who own their rows. Everything is declared by the custodian and is
 public. Nothing is ever read from the data.
@@ -26,7 +26,7 @@ from .unit import Link, Neighbors, Nobody, Person, Unit, Window, check_unit, rea
 from .wire import wired
 
 Kind = Literal["integer", "number", "boolean", "text", "date", "timestamp"]
-"""What a value is, as far as expressions care."""
+"""The kind of a value, as far as expressions care."""
 
 Key = int | str | bool | datetime.date | None
 
@@ -55,7 +55,7 @@ HELD: Mapping[str, type] = {
     "date": datetime.date,
     "timestamp": datetime.datetime,
 }
-"""As what bounds and values of each kind are declared."""
+"""The Python types in which bounds and values of each kind are declared."""
 
 
 @wired("Column", "kind", "low", "high", "step", "values", "nullable")
@@ -64,7 +64,7 @@ class ColumnFacts:
     """A column: its kind, and the public facts that are declared about its values.
 
     Values outside `low` and `high` are clamped before they count. `values` are the public keys of a category.
-    A column that is not `nullable` is held to it: a NULL there counts as the low end of a number, and its row belongs
+    A column that is not `nullable` is treated so: a NULL there counts as the low end of a number, and its row belongs
     to no group.
     """
 
@@ -153,7 +153,7 @@ def number(
 
 
 def _double(value: Number | None, parameter: str) -> Fraction:
-    """Return a number exactly, refusing what lies beyond all doubles: engines compute numbers in these."""
+    """Return a number exactly, refusing one beyond all doubles: engines compute numbers in these."""
     double = rational(value, parameter)
     if abs(double) > _LARGEST_DOUBLE:
         raise BadParameter(parameter, value, "within the range of doubles, about 1.8e308")
@@ -274,7 +274,7 @@ def text(*, nullable: bool = False) -> ColumnFacts:
 class Contribution:
     """A limit on what one unit contributes: `rows` rows in each of `groups` groups; nearly everyone stays within it.
 
-    Larger contributions are scaled down, so that totals are too low by what is lost; a higher limit needs more noise.
+    Larger contributions are scaled down, so that totals are too low by the loss; a higher limit needs more noise.
 
     Args:
         groups: the number of groups (wards, months: whatever questions group by) that one unit has rows in.
@@ -290,7 +290,7 @@ class Contribution:
 
     @property
     def chosen(self) -> bool:
-        """Whether it stands for the limit that an answer chooses for itself."""
+        """Whether it means the limit that an answer chooses for itself."""
         return isinstance(self, ChosenContribution)
 
     def __post_init__(self) -> None:
@@ -305,7 +305,7 @@ class Contribution:
 @wired("ChosenContribution", "groups", "rows")
 @dataclass(frozen=True, kw_only=True)
 class ChosenContribution(Contribution):
-    """The limit that each answer chooses privately for itself and pays for: what `contribution="auto"` stands for."""
+    """The limit that each answer chooses privately for itself and pays for: the meaning of `contribution="auto"`."""
 
     def __repr__(self) -> str:
         return "'auto'"
@@ -435,11 +435,11 @@ class Table:
 
     Args:
         source: where the rows are.
-        unit: who is protected: `Rows`, `Person`, `Window` or `Link`; the name of a column stands for `Person`.
+        unit: who is protected: `Rows`, `Person`, `Window` or `Link`; the name of a column means `Person`.
         columns: the columns that questions may use, by name.
         neighbors: "add-remove" if one unit comes or goes between neighbours, "change-one" if one changes and their
             number is public.
-        contribution: the limit on what one unit contributes, one that nearly everyone stays within; or "auto", and
+        contribution: the limit on one unit's contribution, one that nearly everyone stays within; or "auto", and
             each answer chooses its own privately. Every table of people needs one; where each row is a unit there is
             nothing to limit.
         rows: the largest number of rows.
@@ -557,7 +557,7 @@ def has_blocks(tables: Mapping[str, Schema]) -> bool:
 
 
 def followed(tables: Mapping[str, Schema]) -> dict[str, Schema]:
-    """Return the tables with each linked one owned as what it leads to: same unit, one more column that says whose.
+    """Return the tables with each linked one owned as its target: same unit, one more column that identifies it.
 
     Guarantee: where the column that a link leads to holds no value twice, each row of a linked table has at most one
     owner, and a function of one unit's rows, in all tables together, is a function of the rows that the unit owns.
@@ -580,13 +580,13 @@ def shown_columns(table: str, schema: Schema, *, owned: bool = True) -> dict[str
     renamed = {name: name.removeprefix(f"{table}.") for name in schema.columns}
     own = {shown.casefold() for name, shown in renamed.items() if shown != name}
     visible = {shown: name for name, shown in renamed.items() if shown != name or name.casefold() not in own}
-    if owned and _is_person(link, schema):  # a linked table has the unit of what it leads to
+    if owned and _is_person(link, schema):  # a linked table has the unit of its target
         visible[renamed[link.via]] = link.column
     return visible
 
 
 def fetched_columns(schema: Schema, tables: Mapping[str, Schema]) -> tuple[str, ...]:
-    """Return the columns of a link's target that say whose row it is; none if the link itself already does.
+    """Return the columns of a link's target that identify a row's owner; none if the link itself already does.
 
     `schema` and `tables` are followed already.
     """
@@ -647,7 +647,7 @@ def _owned(name: str, schema: Schema, link: Link, target: Schema) -> Schema:
             f"table {name!r} links to {link.to!r} and is declared with other neighbours; pass "
             f"neighbors={target.neighbors!r} for both"
         )
-    # the link says who it is, under its own name or as one more column; or the target does, in columns of its own
+    # the link identifies the owner, under its own name or as one more column; or the target does, in its own columns
     theirs = {name: schema.columns[link.via] for name in unit_columns(target.unit) if name != link.via}
     if not _is_person(link, target):
         theirs = {name: target.columns[name] for name in unit_columns(target.unit)}
@@ -665,10 +665,10 @@ def _owned(name: str, schema: Schema, link: Link, target: Schema) -> Schema:
 
 
 def _apart(name: str, column: str, theirs: Mapping[str, ColumnFacts], *, direct: bool) -> str:
-    """Return the name of a table's own column beside those that say whose its rows are.
+    """Return the name of a table's own column beside those that identify the owners of its rows.
 
     Of users(id), orders(id, user_id) and items(id, order_id), each table has an id of its own. But a patient_id beside
-    a link to visits(visit_id, patient_id) says again who it is, and might say another.
+    a link to visits(visit_id, patient_id) identifies the person again, and might differ.
     """
     if column.casefold() not in {owner.casefold() for owner in theirs}:
         return column

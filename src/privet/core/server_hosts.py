@@ -19,7 +19,7 @@ KEEPALIVES: Mapping[str, Any] = {"keepalives_idle": 10, "keepalives_interval": 5
 
 
 def load_driver(needing: str) -> Any:
-    """Return PostgreSQL's driver, or raise `RequestError` with what needs it, and the command that installs it."""
+    """Return PostgreSQL's driver, or raise `RequestError` with its purpose, and the command that installs it."""
     with suppress(ImportError):
         return importlib.import_module("psycopg")
     raise RequestError(f"{needing} psycopg, which is not installed: python -m pip install 'psycopg[binary]'")

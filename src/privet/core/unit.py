@@ -39,7 +39,7 @@ def read_day(value: object, parameter: str) -> datetime.date:
 @wired("Rows", "group")
 @dataclass(frozen=True)
 class Rows:
-    """Each row by itself is protected (event level); `group` rows together, if more than one.
+    """Each single row is protected (event level); `group` rows together, if more than one.
 
     Args:
         group: how many rows are protected together.
@@ -213,7 +213,7 @@ class Link:
 @wired("Nobody")
 @dataclass(frozen=True)
 class Nobody:
-    """No row belongs to a person: the table is public, to be joined to private ones, and not asked about by itself."""
+    """No row belongs to a person: the table is public, to be joined to private ones, and not queried alone."""
 
     rowwise: ClassVar[bool] = False
     public: ClassVar[bool] = True
@@ -232,7 +232,7 @@ Unit = Rows | Person | Window | Link | Nobody
 
 
 def check_unit(unit: Unit, kinds: Mapping[str, str]) -> None:
-    """Raise `BadParameter` unless a table whose columns are of these kinds has what its unit is found by."""
+    """Raise `BadParameter` unless a table whose columns are of these kinds has the columns that identify its unit."""
     match unit:
         case Person(column=column) if column not in kinds:
             raise BadParameter("unit", column, "a listed column that identifies the person, or Rows() for each row")
@@ -249,7 +249,7 @@ def check_unit(unit: Unit, kinds: Mapping[str, str]) -> None:
 
 
 def unit_columns(unit: Unit) -> tuple[str, ...]:
-    """Return the columns that say to which unit a row belongs; none where rows are units, or public."""
+    """Return the columns that identify the unit of a row; none where rows are units, or public."""
     match unit:
         case Person(column=column):
             return (column,)
@@ -259,7 +259,7 @@ def unit_columns(unit: Unit) -> tuple[str, ...]:
 
 
 def in_buckets(unit: Unit) -> str:
-    """Return what follows a person's name in words: in each bucket of time, where a window is protected."""
+    """Return the words after a person's name: in each bucket of time, where a window is protected."""
     match unit:
         case Window():
             return f", in each bucket of {unit.duration},"
@@ -267,7 +267,7 @@ def in_buckets(unit: Unit) -> str:
 
 
 def person_column(unit: Unit) -> str | None:
-    """Return the column that says which person a row is about; None where rows are units, or public."""
+    """Return the column that identifies the person of a row; None where rows are units, or public."""
     return next(iter(unit_columns(unit)), None)
 
 
@@ -431,12 +431,12 @@ def sensitivity_by_enumeration(
 
 
 def l1_of(sensitivity: Number | Sensitivity) -> Number:
-    """Return the bound in the L1 norm, of a Sensitivity or as it was given."""
+    """Return the bound in the L1 norm, of a Sensitivity or as it was passed."""
     return sensitivity.l1 if isinstance(sensitivity, Sensitivity) else sensitivity
 
 
 def read_neighbors(neighbors: object) -> Neighbors:
-    """Return the neighbouring relation that was named, or say which ones there are."""
+    """Return the neighbouring relation of this name, or raise with the list of all."""
     return cast(Neighbors, choice(neighbors, "neighbors", get_args(Neighbors)))
 
 

@@ -1,6 +1,6 @@
 """The text that digests are computed from: each class in it has a name and a list of fields that never change.
 
-A stored answer is found by its plan's digest. So what is hashed is written under frozen names, and not under those that
+A stored answer is found by its plan's digest. So hashed texts use frozen names, and not those that
 classes and attributes have in the code: these can be renamed, moved and merged, and every stored answer is still found.
 """
 
@@ -25,7 +25,7 @@ Read = Callable[[Any], Sequence[object]]
 class Form:
     """How a value is written: a name, and its fields in order, for good.
 
-    A field of `later` was added after answers had been stored; it is left out where it has the value given there, so
+    A field of `later` was added after answers had been stored; it is left out where it has the value stated there, so
     that the text of older plans stays as it was.
     """
 
@@ -34,7 +34,7 @@ class Form:
     later: Mapping[str, object]
 
     def write(self, values: Sequence[object]) -> list[object]:
-        """Return a value as JSON can hold it, from one value for each field."""
+        """Return a value in a form for JSON, from one value for each field."""
         if len(values) != len(self.fields):
             raise InvariantError(f"a {self.name} is written with {len(self.fields)} fields")
         kept: Sequence[object] = values
@@ -55,7 +55,7 @@ def form_of(name: str, *names: str, later: Mapping[str, object] | None = None) -
 def wired(
     name: str, *names: str, later: Mapping[str, object] | None = None, now: Mapping[str, str] | None = None
 ) -> Callable[[type[T]], type[T]]:
-    """Return a decorator that says how instances of a dataclass are written: each of its fields is one of the form's.
+    """Return a decorator that sets how instances of a dataclass are written: each of its fields is one of the form's.
 
     Args:
         name: the frozen name; the class itself may be renamed.
@@ -75,7 +75,7 @@ def wired(
 
 
 def wired_by(write: Callable[[T], tuple[Form, Sequence[object]]], *forms: Form) -> Callable[[type[T]], type[T]]:
-    """Return a decorator for a class whose instances are written in forms that are not its own fields.
+    """Return a decorator for a class whose instances are written in forms other than its own fields.
 
     So a class can take the place of others: `write` returns one of the `forms`, and a value for each of its fields.
     """
@@ -101,7 +101,7 @@ def canonical(value: object) -> str:
 
 _JSON = json.JSONEncoder(separators=(",", ":"), sort_keys=True, check_circular=False)
 _AS_THEY_ARE = frozenset((type(None), bool, int, str))
-"""What JSON has words for: long lists of public keys are passed on at once."""
+"""The types that JSON has: long lists of public keys are passed on at once."""
 
 _FORMS: dict[type, tuple[Form, ...]] = {}
 _WRITERS: dict[type, Callable[[Any], list[object]]] = {}
@@ -117,7 +117,7 @@ def _written(form: Form, read: Read) -> Callable[[Any], list[object]]:
 
 
 def _reader(names: Sequence[str]) -> Read:
-    """Return what reads these attributes of a value, in order."""
+    """Return a function that reads these attributes of a value, in order."""
     if not names:
         return lambda _: ()
     get = attrgetter(*names)
@@ -125,7 +125,7 @@ def _reader(names: Sequence[str]) -> Read:
 
 
 def _plain(value: object) -> object:
-    """Return a value as JSON can hold it.
+    """Return a value in a form for JSON.
 
     Guarantee: a dataclass is written in a form that was declared for exactly its class. There is no other way: a name
     that is taken from the code would change with it, and a subclass could be taken for its parent.

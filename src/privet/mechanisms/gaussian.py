@@ -356,7 +356,7 @@ class Gaussian(AdditiveNoise):
         return float_up(whole_error if self.grid == "whole" else max(self._real_error(tail), whole_error))
 
     def interval(self, released: Any, confidence: Number = 0.95) -> tuple[Any, Any]:
-        """Return low and high that hold the true value with this probability, for each coordinate by itself."""
+        """Return low and high that contain the true value with this probability, for each coordinate separately."""
         numbers = read_numbers(released, "released")
         tail = tail_of(confidence)
         on_integers = numbers.whole or self.grid == "whole"

@@ -57,7 +57,7 @@ _ALLOWED = "the number of people for one key (a whole number of at least 0), an 
 class KeySelection(Mechanism):
     """A rule that shows a key, or does not, with a probability that rises with the number of people who hold it.
 
-    `keys` is how many keys a person holds at most, `group` how many people are protected together, and `neighbors`
+    `keys` is how many keys a person has at most, `group` how many people are protected together, and `neighbors`
     whether a person is added or removed, or changed into another.
 
     Example:
@@ -72,7 +72,7 @@ class KeySelection(Mechanism):
 
     @abstractmethod
     def probability(self, people: int) -> Fraction | float:
-        """Return how likely a key is shown that this many people hold; 0 for none."""
+        """Return how likely a key of this many people is shown; 0 for none."""
 
     def release(self, counts: Any) -> Any:
         """Return whether a key is shown: True or False for a count, an array for an array, a set for a mapping.
@@ -185,7 +185,7 @@ class NoisyThreshold(KeySelection):
     threshold: int
 
     def probability(self, people: int) -> float:
-        """Return how likely a key is shown that this many people hold, to about 1e-6 of it."""
+        """Return how likely a key of this many people is shown, to about 1e-6 of it."""
         count = read_count(people)
         return _above(self.noise, self.threshold - (count << SHIFT)) if count else 0.0
 
@@ -252,7 +252,7 @@ class LaplaceThreshold(NoisyThreshold):
     Args:
         epsilon: the privacy loss of one release, above 0.
         delta: the probability with which the loss may exceed epsilon.
-        keys: how many keys one person holds at most.
+        keys: how many keys one person has at most.
         group: how many people are protected together.
         neighbors: "add-remove" or "change-one".
 
@@ -310,7 +310,7 @@ class GaussianThreshold(NoisyThreshold):
     Args:
         epsilon: the privacy loss of one release, above 0.
         delta: the probability with which the loss may exceed epsilon.
-        keys: how many keys one person holds at most.
+        keys: how many keys one person has at most.
         group: how many people are protected together.
         neighbors: "add-remove" or "change-one".
 
@@ -389,7 +389,7 @@ class OptimalKeys(KeySelection):
     Args:
         epsilon: the privacy loss of one release, above 0.
         delta: the probability with which the loss may exceed epsilon.
-        keys: how many keys one person holds at most.
+        keys: how many keys one person has at most.
         group: how many people are protected together.
         neighbors: "add-remove" or "change-one".
 
@@ -465,7 +465,7 @@ class OptimalKeys(KeySelection):
         return float_up(self.event.slack())
 
     def probability(self, people: int) -> Fraction:
-        """Return how likely a key is shown that this many people hold, exactly."""
+        """Return how likely a key of this many people is shown, exactly."""
         ladder = self._ladder
         return Fraction(ladder[min(read_count(people), len(ladder) - 1)], 1 << self._bits)
 

@@ -273,7 +273,7 @@ class Laplace(AdditiveNoise):
         return float_up(max(self._real_error(tail), Fraction(self._whole_error(tail))))
 
     def interval(self, released: Any, confidence: Number = 0.95) -> tuple[Any, Any]:
-        """Return low and high that hold the true value with this probability, for each coordinate by itself."""
+        """Return low and high that contain the true value with this probability, for each coordinate separately."""
         numbers = read_numbers(released, "released")
         tail = tail_of(confidence)
         return around(numbers, self._whole_error(tail) if numbers.whole else float_up(self._real_error(tail)))

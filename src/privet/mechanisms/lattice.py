@@ -129,7 +129,7 @@ def _from_foreign(value: Any, parameter: str) -> NDArray[Any]:
 
     try:
         array = np.asarray(value)
-    except Exception:  # the methods of a foreign type may raise anything
+    except Exception:  # the methods of a foreign type may raise any error
         array = None
     if array is None:
         raise BadValue(parameter, f"a {type(value).__name__} that is no array", _ALLOWED)

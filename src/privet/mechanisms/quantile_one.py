@@ -39,7 +39,7 @@ _MOST_ROWS = 2**40
 
 @dataclass(frozen=True, repr=False)
 class PlaceWindow:
-    """The places that hold numbers, within some ranks: how many numbers lie below all of them, and through each."""
+    """The places that have numbers, within some ranks: how many numbers lie below all of them, and through each."""
 
     places: Places
     through: Places
@@ -62,7 +62,7 @@ class Tally(Protocol):
         ...
 
     def window(self, low: int, high: int) -> PlaceWindow:
-        """Return places in order that hold all numbers of the ranks low + 1 to high, at least."""
+        """Return places in order that include all numbers of the ranks low + 1 to high, at least."""
         ...
 
     def split(self, place: int) -> tuple[Tally, Tally]:
@@ -89,7 +89,7 @@ class Listed:
         return int(np.searchsorted(self.places, place)), int(np.searchsorted(self.places, place, side="right"))
 
     def window(self, low: int, high: int) -> PlaceWindow:
-        """Return places in order that hold all numbers of the ranks low + 1 to high, at least."""
+        """Return places in order that include all numbers of the ranks low + 1 to high, at least."""
         start, end = _clip(low, high, self.total)
         if not self.total:
             return PlaceWindow(self.places, self.places, 0)
@@ -107,7 +107,7 @@ class Listed:
 
 @dataclass(frozen=True, repr=False)
 class CountedTally:
-    """The places that hold numbers, in order, and how many numbers lie at each or below."""
+    """The places that have numbers, in order, and how many numbers lie at each or below."""
 
     places: Places
     through: Places
@@ -126,7 +126,7 @@ class CountedTally:
         return self._through(int(below)), self._through(int(through))
 
     def window(self, low: int, high: int) -> PlaceWindow:
-        """Return places in order that hold all numbers of the ranks low + 1 to high, at least."""
+        """Return places in order that include all numbers of the ranks low + 1 to high, at least."""
         start, end = _clip(low, high, self.total)
         first = int(np.searchsorted(self.through, start, side="right"))
         last = int(np.searchsorted(self.through, end)) + 1

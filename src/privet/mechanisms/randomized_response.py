@@ -284,7 +284,7 @@ def _labels(categories: int | Sequence[Any]) -> Labels:
     labels = tuple(categories)
     try:
         distinct = len(set(labels)) == len(labels)
-    except Exception:  # the methods of a foreign type may raise anything
+    except Exception:  # the methods of a foreign type may raise any error
         distinct = False
     if len(labels) < 2 or not distinct:
         raise BadParameter("categories", categories, allowed)

@@ -300,7 +300,7 @@ class Sparse(Mechanism):
         """
         try:
             asked = None if isinstance(queries, (str, bytes)) else iter(queries)
-        except Exception:  # a foreign type may raise anything
+        except Exception:  # a foreign type may raise any error
             asked = None
         if asked is None:
             raise BadValue("queries", f"a {type(queries).__name__}", "a collection or a generator of numbers")

@@ -87,7 +87,7 @@ def read_integers(values: Integers64, parameter: str, *, least: int = 0) -> Inte
 
 
 def choose_from(source: Source, widths: Integers64, gaps: Integers64, rate: Fraction) -> int:
-    """Return what `choose` returns, with the bits of a given source."""
+    """Return the same as `choose`, with the bits of a given source."""
     bounds, behind, unit = envelope(widths, gaps, rate)
     drawer = Below(int(bounds[-1]))
     while True:
@@ -240,7 +240,7 @@ def choose_each(widths: Integers64, gaps: Integers64, sizes: Integers64, rate: N
 def choose_each_from(
     source: Source, widths: Integers64, gaps: Integers64, sizes: Integers64, rate: Fraction
 ) -> Integers64:
-    """Return what `choose_each` returns, with the bits of a given source."""
+    """Return the same as `choose_each`, with the bits of a given source."""
     bounds, behind, units = envelopes(widths, gaps, sizes, rate)
     through = bounds[np.cumsum(sizes) - 1]
     before = np.concatenate(([0], through[:-1]))
@@ -301,7 +301,7 @@ def below_each(bounds: Integers64) -> Integers64:
 
 
 def below_each_from(source: Source, bounds: Integers64) -> Integers64:
-    """Return what `below_each` returns, with the bits of a given source."""
+    """Return the same as `below_each`, with the bits of a given source."""
     n = bounds.astype(np.uint64)
     last = ((_LAST_WORD - (n - 1)) // n + 1) * n - 1  # modulo 2**64: where 2**64 is a multiple, the last word
     words = source.words(n.size).copy()

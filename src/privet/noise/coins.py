@@ -224,7 +224,7 @@ def fair_heads(tosses: int) -> int:
 
 
 def heads_from(source: Source, tosses: int) -> int:
-    """Return what `fair_heads` returns, with the bits of a given source."""
+    """Return the same as `fair_heads`, with the bits of a given source."""
     heads, words = 0, tosses // WORD_BITS
     while words > 0:
         block = min(words, BLOCK)

@@ -73,12 +73,12 @@ def rounded_power(scale: Number, power: int, size: int | None = None) -> int | N
 
 
 def power_from(source: Source, scale: Fraction, power: int) -> int:
-    """Return what `rounded_power` returns, with the bits of a given source."""
+    """Return the same as `rounded_power`, with the bits of a given source."""
     return _draw(scale, power_region(power), source)
 
 
 def powers_from(source: Source, scale: Fraction, power: int, size: int) -> NDArray[Any]:
-    """Return this many of what `rounded_power` returns, with the bits of a given source."""
+    """Return this many draws of `rounded_power`, with the bits of a given source."""
     return _fill(scale, power_region(power), size, source)
 
 
@@ -123,12 +123,12 @@ def rounded_student(scale: Number, degrees: int, size: int | None = None) -> int
 
 
 def student_from(source: Source, scale: Fraction, degrees: int) -> int:
-    """Return what `rounded_student` returns, with the bits of a given source."""
+    """Return the same as `rounded_student`, with the bits of a given source."""
     return _draw(scale, student_region(degrees), source)
 
 
 def students_from(source: Source, scale: Fraction, degrees: int, size: int) -> NDArray[Any]:
-    """Return this many of what `rounded_student` returns, with the bits of a given source."""
+    """Return this many draws of `rounded_student`, with the bits of a given source."""
     return _fill(scale, student_region(degrees), size, source)
 
 
@@ -169,7 +169,7 @@ def rounded_laplace(scale: Number, size: int | None = None) -> int | NDArray[Any
 
 
 def laplaces_from(source: Source, scale: Fraction, size: int) -> NDArray[Any]:
-    """Return this many of what `rounded_laplace` returns, with the bits of a given source."""
+    """Return this many draws of `rounded_laplace`, with the bits of a given source."""
     if scale <= 0:
         raise InvariantError("noise needs a positive scale")
     beyond = ExponentialCoin(1 / (2 * scale)).fill(size, source)
@@ -178,7 +178,7 @@ def laplaces_from(source: Source, scale: Fraction, size: int) -> NDArray[Any]:
 
 
 def laplace_from(source: Source, scale: Fraction) -> int:
-    """Return what `rounded_laplace` returns, with the bits of a given source."""
+    """Return the same as `rounded_laplace`, with the bits of a given source."""
     if scale <= 0:
         raise InvariantError("noise needs a positive scale")
     beyond = ExponentialCoin(1 / (2 * scale)).draw(source)

@@ -314,7 +314,7 @@ def epsilon_bounds(event: Event, delta: Number) -> Bounds:
     """Return the least epsilon at which the event is (epsilon, delta)-DP, between bounds that are usually within 0.05%.
 
     Args:
-        event: what was done: an `Event`, such as `mechanism.event`.
+        event: an `Event`, such as `mechanism.event`.
         delta: the probability with which the loss may exceed epsilon.
 
     Example:
@@ -345,7 +345,7 @@ def delta_bounds(event: Event, epsilon: Number) -> Bounds:
     """Return the least delta at which the event is (epsilon, delta)-DP, between bounds.
 
     Args:
-        event: what was done: an `Event`, such as `mechanism.event`.
+        event: an `Event`, such as `mechanism.event`.
         epsilon: the privacy loss, at least 0.
 
     Example:
@@ -374,7 +374,7 @@ def loss_distribution(event: Event, *, step: Number | None = None) -> LossBracke
     For one number, `epsilon_bounds` and `delta_bounds` are sharper: they aim the computation at the tail in question.
 
     Args:
-        event: what was done: an `Event`, such as `mechanism.event`.
+        event: an `Event`, such as `mechanism.event`.
         step: the width of the grid of losses; chosen if left out.
 
     Example:
