@@ -1,6 +1,6 @@
-"""From events to what they cost: composition, conversions, group privacy, calibration, filters.
+"""From events to their costs: composition, conversions, group privacy, calibration, filters.
 
-`epsilon`, `delta` and `rdp` ask an event for the tightest sound bound; every theorem is also a function of its own.
+`epsilon`, `delta` and `rdp` ask an event for the tightest sound bound; every theorem is also a separate function.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Privacy amplification: what an event costs that each unit takes part in with some probability, or in secret order.
+"""Privacy amplification: the cost of an event that each unit takes part in with some probability, or in secret order.
 
-Poisson sampling holds for add-remove neighbours and for samples that stay secret; each unit is drawn independently.
+Poisson sampling is for add-remove neighbours and for samples that stay secret; each unit is drawn independently.
 Fixed-size batches and shuffled passes over the data are not Poisson samples, and it must not be used for them.
-Shuffling is of local reports, of which only the multiset is seen.
+Shuffling is of local reports, of which only the multiset is visible.
 """
 
 from __future__ import annotations
@@ -152,9 +152,9 @@ class Sampled(Atom):
         return (shape()[0], 1) if shape is not None else (None, 3)
 
 
-# Shuffling: what a local report costs if only the multiset of n people's reports is seen.
+# Shuffling: the cost of a local report if only the multiset of n people's reports is visible.
 #
-# Holds for n honest people who each send one report of the same randomiser, whatever the others answer. Reports that
+# Valid for n honest people who each send one report of the same randomiser, whatever the others answer. Reports that
 # are missing, repeated or forged do not count towards n. Neighbours differ in one person's answer.
 
 
@@ -165,7 +165,7 @@ _MOST_EXACT = 1000
 _LEAST = 1e-18
 _POINTS = 256
 _FEWER_POINTS = 128
-"""Points of a curve, and of one whose points take long."""
+"""Points of a curve, and of one whose points are slow."""
 
 _FAR = 32
 _MARGIN = 1 + 2.0**-30
@@ -178,13 +178,13 @@ _MOST_STEPS = 2**18
 
 @dataclass(frozen=True, init=False)
 class Shuffled(Atom):
-    """Reports of n people, of which only the multiset is seen.
+    """Reports of n people, of which only the multiset is visible.
 
     Args:
         event: the event of one report, which any answer of a person costs; its pure epsilon is finite.
         n: the number of honest people whose reports are shuffled together.
-        blanket: for each outcome of a `FinitePairEvent`, a probability that every answer gives it at least. Within an
-            outcome that stands for several reports, these and the event's probabilities keep one ratio.
+        blanket: for each outcome of a `FinitePairEvent`, a lower bound on its probability for every answer. Within an
+            outcome that represents several reports, these and the event's probabilities keep one ratio.
 
     Raises:
         BadParameter: if a number is out of range, or the blanket is more than the event's probabilities.
@@ -221,7 +221,7 @@ class Shuffled(Atom):
         set_fields(self, event=known, n=people, blanket=masses)
 
     def pure(self) -> Exact:
-        """Return the epsilon of one report: a multiset can be as telling as the report itself."""
+        """Return the epsilon of one report: a multiset can reveal as much as the report itself."""
         return self.event.pure()
 
     def rho(self) -> Exact:

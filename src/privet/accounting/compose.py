@@ -1,6 +1,6 @@
 """Composition theorems for (epsilon, delta) parts: basic, advanced, and, from its own module, the optimal one.
 
-They see of each atom only its pure epsilon and its slack, so they hold for any mechanism with those parameters, and
+They use of each atom only its pure epsilon and its slack, so they apply to any mechanism with those parameters, and
 lose to accountants that know the noise. Every figure is an epsilon at a given total delta, rounded up.
 """
 
@@ -49,7 +49,7 @@ __all__ = [
 ]
 
 
-# An event as composition theorems see it: a number of (epsilon, delta) mechanisms, and what they leave of delta.
+# An event in composition theorems: a number of (epsilon, delta) mechanisms, and their remainder of delta.
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class ApproximatePart:
 
 
 def parts(event: Event) -> tuple[ApproximatePart, ...] | None:
-    """Return what an event is made of, as (epsilon, delta) mechanisms; None if one has no finite epsilon."""
+    """Return the parts of an event, as (epsilon, delta) mechanisms; None if one has no finite epsilon."""
     read_event(event)
     equal: dict[tuple[Fraction, Fraction], int] = {}
     for atom, times in event.atoms().items():
@@ -168,7 +168,7 @@ def parallel(events: Iterable[Event], *, neighbors: Neighbors) -> Event:
     return Repeated(every.events[0], 1 if neighbors == "add-remove" or len(every.events) == 1 else 2)
 
 
-# The optimal composition of (epsilon, delta) mechanisms: what randomised response, which is the worst of them, costs.
+# The optimal composition of (epsilon, delta) mechanisms: the cost of randomised response, the worst of them.
 #
 # The losses of composed randomised responses are sums of +-epsilon_i. Equal parts make few distinct sums, and these
 # are enumerated; the result is then exact up to rounding. Beyond that, the privacy loss distribution of the same
@@ -182,7 +182,7 @@ _LEAST_WEIGHT = 2.0**-1022
 
 
 def optimal(event: Event, delta: Number) -> float:
-    """Return the least epsilon that holds for every composition of mechanisms with the parts' parameters, rounded up.
+    """Return the least epsilon valid for every composition of mechanisms with the parts' parameters, rounded up.
 
     Args:
         event: an `Event`, such as `mechanism.event`.
@@ -233,7 +233,7 @@ def optimal_bounds(event: Event, delta: Number) -> tuple[float, float]:
 
 
 def optimal_delta(event: Event, epsilon: Number) -> float:
-    """Return the least delta that holds for every composition of mechanisms with the parts' parameters, rounded up.
+    """Return the least delta valid for every composition of mechanisms with the parts' parameters, rounded up.
 
     Args:
         event: an `Event`, such as `mechanism.event`.
@@ -271,7 +271,7 @@ def _responses(every: tuple[ApproximatePart, ...]) -> Composed:
 
 
 class _Losses:
-    """Every sum of +-epsilon_i, with its probability when the data holds the unit."""
+    """Every sum of +-epsilon_i, with its probability when the data contains the unit."""
 
     def __init__(self, every: tuple[ApproximatePart, ...]) -> None:
         import numpy as np
@@ -344,7 +344,7 @@ def basic(event: Event, delta: Number = 0) -> float:
 
 
 def advanced(event: Event, delta: Number) -> float:
-    """Return sqrt(2 ln(1/d) sum e^2) + sum e (exp(e) - 1), where d is what the parts' deltas leave of delta.
+    """Return sqrt(2 ln(1/d) sum e^2) + sum e (exp(e) - 1), where d is delta less the parts' deltas.
 
     Args:
         event: an `Event`, such as `mechanism.event`.

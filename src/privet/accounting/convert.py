@@ -1,6 +1,6 @@
 """Conversions between zCDP, Renyi curves and (epsilon, delta), always by the tight formula.
 
-At every order a, a Renyi divergence r gives (epsilon, delta) with
+At every order a, a Renyi divergence r implies (epsilon, delta) with
 
     ln delta = (a - 1)(r - epsilon) + (a - 1) ln(a - 1) - a ln a.
 
@@ -43,7 +43,7 @@ _LEAST_ABOVE, _MOST_ABOVE = -30.0, 60.0
 
 
 def rho_epsilon(rho: Number, delta: Number) -> float:
-    """Return the least epsilon that rho-zCDP is known to give at delta, rounded up; infinite at delta 0.
+    """Return the least epsilon that rho-zCDP is known to imply at delta, rounded up; infinite at delta 0.
 
     Args:
         rho: the zCDP parameter.
@@ -70,7 +70,7 @@ def rho_epsilon(rho: Number, delta: Number) -> float:
 
 
 def rho_delta(rho: Number, epsilon: Number) -> float:
-    """Return the least delta that rho-zCDP is known to give at epsilon, rounded up.
+    """Return the least delta that rho-zCDP is known to imply at epsilon, rounded up.
 
     Args:
         rho: the zCDP parameter.
@@ -90,7 +90,7 @@ def rho_delta(rho: Number, epsilon: Number) -> float:
 
 
 def rho_from(epsilon: Number, delta: Number) -> float:
-    """Return the largest rho for which rho-zCDP is known to give (epsilon, delta)-DP, rounded down.
+    """Return the largest rho for which rho-zCDP is known to imply (epsilon, delta)-DP, rounded down.
 
     Args:
         epsilon: the privacy loss, at least 0.
@@ -107,7 +107,7 @@ def rho_from(epsilon: Number, delta: Number) -> float:
     if allowed == 0:
         raise BadParameter("delta", delta, "above 0 and below 1: no zCDP guarantee reaches delta 0")
     target, limit = log_down(allowed), float_down(bound)
-    # delta is increasing in rho, and above what a Gaussian of the same rho has; that tends to 1.
+    # delta is increasing in rho, and above that of a Gaussian of the same rho, which tends to 1.
     enough = 1.0
     while _rho_log_delta(enough, limit) <= target:
         enough *= 2
@@ -132,7 +132,7 @@ def rdp_epsilon(curve: Curve, delta: Number) -> float:
 
 
 def best_order(curve: Curve, delta: Number) -> tuple[float, float]:
-    """Return the least epsilon found for a Renyi curve at delta, and the order that gives it."""
+    """Return the least epsilon found for a Renyi curve at delta, and the order that yields it."""
     allowed, divergence = failure_probability(delta), _read_curve(curve)
     if allowed == 0:
         return math.inf, math.inf
@@ -170,7 +170,7 @@ def rdp_delta(curve: Curve, epsilon: Number) -> float:
 
 
 def _read_curve(curve: Callable[[float], float]) -> Curve:
-    """Return a caller's curve, every value of which is held to be what a divergence can be."""
+    """Return a caller's curve, every value of which is checked to be a possible divergence."""
     given = function(curve, "curve", "a function of an order that returns a Renyi divergence")
 
     def divergence(order: float) -> float:
@@ -201,7 +201,7 @@ def order_epsilon(divergence: float, order: float, log_delta: float) -> float:
 def order_budget(epsilon: Exact, order: float, log_delta: float) -> float:
     """Return the largest Renyi divergence at one order that `order_epsilon` turns into at most epsilon, rounded down.
 
-    Negative where the order gives nothing at all.
+    Negative where the order implies nothing at all.
     """
     return float_down(Fraction(float_down(epsilon)) - Fraction(order_epsilon(0.0, order, log_delta))) * (1 - _UNIT)
 

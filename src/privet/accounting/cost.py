@@ -1,4 +1,4 @@
-"""What an event costs: the tightest of the sound bounds, asked of the event and rounded up.
+"""The cost of an event: the tightest of the sound bounds, computed from the event and rounded up.
 
 Slack is taken off delta first, because no curve carries it. No bound here looks at an event's class.
 """
@@ -33,7 +33,7 @@ from .pairs import FailedPair, ProfilePair
 from .pld import bounds as pld
 
 _MAX_PARTS = 64
-"""Up to this many different parts the Renyi curve is asked always; with more, only where nothing tighter is known."""
+"""Up to this many different parts the Renyi curve is always used; with more, only where nothing tighter is known."""
 
 
 def epsilon(event: Event, delta: Number) -> float:
@@ -117,7 +117,7 @@ def loss_delta(event: Event, bound: Fraction) -> float:
 
 def _given_away(event: Event) -> float:
     # The chance of an infinite loss, for the rare events whose curves are infinite: no epsilon buys it back, so it is
-    # known without composing anything, and whatever composes the rest must not say less.
+    # known without composing anything, and the composition of the rest must not be less.
     if math.isfinite(event.rdp(2.0)):
         return 0.0
     kept = [1.0, 1.0]
@@ -131,7 +131,7 @@ def _given_away(event: Event) -> float:
 
 def _has_more(event: Event) -> bool:
     # Gaussians together are one Gaussian, priced exactly; and the pair of a mere rho is made from the conversion that
-    # has been asked already, with its slack beside it.
+    # has been used already, with its slack beside it.
     if gdp.event_mu(event) is not None:
         return False
     return not all(isinstance(_without_failure(atom.pair()), ProfilePair) for atom in event.atoms())
@@ -180,7 +180,7 @@ def _plus(slack: Fraction, more: float) -> float:
 
 # Finds the least noise whose composed cost fits a budget, for any mechanism with one number to turn.
 #
-# The answer was itself checked against the budget. It must not know what the number means.
+# The answer was itself checked against the budget. The search must not depend on the number's meaning.
 
 
 _LOWEST, _HIGHEST = 2.0**-300, 2.0**300
@@ -190,7 +190,7 @@ Turn = Literal["noise", "cost"]
 
 
 class HasEvent(Protocol):
-    """Anything with the event of one release: every mechanism."""
+    """An object with the event of one release: every mechanism."""
 
     @property
     def event(self) -> Any: ...  # an Event; pyright does not match a cached property of a mechanism with one
@@ -232,7 +232,7 @@ def calibrate(
     start: float = 1.0,
     relative: float = 1e-9,
 ) -> float:
-    """Return the number for which `make` gives the least noise that, repeated `times` times, fits the budget.
+    """Return the number for which `make` has the least noise that, repeated `times` times, fits the budget.
 
     `make` takes the number and returns a mechanism or an event, and a larger number means more noise, or more cost
     with `more="cost"`. The search doubles or halves from `start` until the budget lies between two neighbours, then
@@ -288,7 +288,7 @@ def read_start(start: Number) -> float:
 
 
 def read_budget(budget: Budget) -> Budget:
-    """Return what is a budget, and refuse what is not."""
+    """Return a budget, and refuse any other value."""
     return cast(Budget, instance(budget, (Pure, Approximate, Zcdp), "budget", "Pure, Approximate or Zcdp"))
 
 
@@ -303,8 +303,8 @@ def _step(holds: Callable[[float], bool], start: float, factor: float) -> tuple[
 
 
 def event_made(make: Callable[[float], object], number: float) -> Event:
-    """Return the event of what a caller's function makes of a number."""
-    # An event first: some events hold another one under the name `event`, and that one is not the cost.
+    """Return the event of a caller's function at a number."""
+    # An event first: some events have another one under the name `event`, and that one is not the cost.
     made = called(make, "make", number)
     event = made if is_a(made, Event) else called(lambda: getattr(made, "event", None), "make")
     if not is_a(event, Event):

@@ -79,7 +79,7 @@ def response_rdp(epsilon: Exact, order: float) -> float:
     else:
         gap = math.log1p(math.exp(-loss)) - math.log1p(math.exp(-(2 * order - 1) * loss))
         curve = loss - gap / above
-    # what underflows is off by at most the least double, and is no cost of zero
+    # an underflow is off by at most the least double, and is no cost of zero
     return min(loss, inflate(curve) + math.ulp(0.0) * (1 + 1 / above))
 
 
@@ -282,7 +282,7 @@ class ZcdpEvent(Atom):
 
 @dataclass(frozen=True, init=False)
 class FinitePairEvent(Atom):
-    """A release whose worst pair of neighbours gives the outcomes the probabilities `p` and `q`, exactly.
+    """A release whose worst pair of neighbours has outcomes with the probabilities `p` and `q`, exactly.
 
     Which of the two data sets has the unit is left open. In a composition every such event is about the same two data
     sets, `p` from one of them and `q` from the other; where releases may go opposite ways, use a `FiniteEvent`.
@@ -332,7 +332,7 @@ class FinitePairEvent(Atom):
 
 @dataclass(frozen=True, init=False)
 class ThresholdEvent:
-    """A release that shows only what passes a noisy threshold: the noise's event, and delta for what may slip through.
+    """A release of only the keys above a noisy threshold: the noise's event, and delta for keys that may slip through.
 
     Args:
         event: the event of the noise.

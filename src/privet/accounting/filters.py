@@ -34,7 +34,7 @@ from .gdp import log_down
 
 @dataclass(frozen=True, repr=False)
 class Remaining:
-    """What is left of a budget, in the filter's own measure, and the largest pure epsilon that still fits.
+    """The remainder of a budget, in the filter's own measure, and the largest pure epsilon that still fits.
 
     Example:
         >>> accounting.open_filter(privet.Pure(epsilon=1)).remaining().largest_epsilon
@@ -56,7 +56,7 @@ class Remaining:
 
 
 class Filter(Protocol):
-    """An account's gate: admits an event, or not, by what was spent before it.
+    """An account's gate: admits an event, or not, by the spending before it.
 
     Example:
         >>> gate = accounting.open_filter(privet.Pure(epsilon=1))
@@ -73,7 +73,7 @@ class Filter(Protocol):
         ...
 
     def remaining(self) -> Remaining:
-        """Return what is left."""
+        """Return the remainder."""
         ...
 
 
@@ -159,7 +159,7 @@ class RenyiFilter:
 
     @property
     def kept(self) -> bool:
-        """Return whether what was spent is within the budget."""
+        """Return whether the spending is within the budget."""
         return self.spent_delta <= self.keys_delta and (
             self.spent <= self.allowed or self.spent_pure <= self.budget.epsilon
         )
@@ -311,7 +311,7 @@ class Odometer:
             raise BadParameter("sums", self.sums, "one for each of the orders")
 
     def spend(self, event: Event) -> Odometer:
-        """Return the odometer after one more event, chosen in any way from what came before."""
+        """Return the odometer after one more event, chosen in any way from the earlier ones."""
         read_event(event)
         costs = (event.rdp(order) for order in self.orders)
         return replace(
@@ -332,7 +332,7 @@ class Odometer:
         return min(candidates)
 
     def failure(self) -> Fraction:
-        """Return the probability with which `epsilon` may not hold: delta, and the slack so far."""
+        """Return the probability with which `epsilon` may fail: delta, and the slack so far."""
         return min(Fraction(1), self.delta + self.slack)
 
 

@@ -1,4 +1,4 @@
-"""Gaussian differential privacy: what telling N(0, 1) from N(mu, 1) costs, to all digits and in closed form.
+"""Gaussian differential privacy: the cost of distinguishing N(0, 1) from N(mu, 1), to all digits and in closed form.
 
 With x = epsilon/mu - mu/2, y = epsilon/mu + mu/2 and the Mills ratio R(t) = (1 - Phi(t)) / phi(t),
 
@@ -39,7 +39,7 @@ _LEVELS = tuple(float(level) for level in range(60, 0, -1))
 """From here on the continued fraction of R is used; 60 of its levels agree with R to the last digit."""
 
 _FAR = 1e6
-"""Beyond this x the bound Phi(-x) <= exp(-x^2 / 2) is used: it is below every delta that can be asked for."""
+"""Beyond this x the bound Phi(-x) <= exp(-x^2 / 2) is used: it is below every allowed delta."""
 
 _STEPS = 20
 _CLOSE = 2.0**-39

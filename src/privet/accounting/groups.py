@@ -1,4 +1,4 @@
-"""Group privacy: what a guarantee for one unit says about several units that change together.
+"""Group privacy: the consequence of a guarantee for one unit for several units that change together.
 
 Where the noise is known, calibrating it to the group's own sensitivity is tighter than anything here.
 """
@@ -20,13 +20,13 @@ from .events import response_rdp, response_rho
 from .pairs import ApproximatePair, ProfilePair
 
 _LARGEST_EXPONENT = 2000
-"""Above e**2000 every delta that can be asked for has long become 1."""
+"""Above e**2000 every allowed delta has long become 1."""
 
 _TINY = Fraction(1, 10**20)
 
 
 def pure(epsilon: Number, size: int) -> Fraction:
-    """Return the epsilon that an epsilon-DP release gives a group: size times as much.
+    """Return the epsilon of an epsilon-DP release for a group: size times as much.
 
     Guarantee: exact in the worst case.
     Cites: [DR14, Thm 2.2].
@@ -35,7 +35,7 @@ def pure(epsilon: Number, size: int) -> Fraction:
 
 
 def approximate(epsilon: Number, delta: Number, size: int) -> tuple[Fraction, Fraction]:
-    """Return the (epsilon, delta) that an (epsilon, delta)-DP release gives a group.
+    """Return the (epsilon, delta) of an (epsilon, delta)-DP release for a group.
 
     Guarantee: (k e, d (e^{k e} - 1) / (e^e - 1)) for a group of k, attained by a mechanism with two outcomes;
     delta is rounded up and stops at 1.
@@ -70,7 +70,7 @@ def factor(epsilon: Fraction, size: int) -> Exact:
 
 
 def zcdp(rho: Number, size: int) -> Fraction:
-    """Return the rho that a rho-zCDP release gives a group: the square of the size times as much.
+    """Return the rho of a rho-zCDP release for a group: the square of the size times as much.
 
     Guarantee: exact for Gaussian noise.
     Cites: [BS16, Prop. 1.9].
@@ -91,7 +91,7 @@ def renyi(curve: Callable[[float], float], size: int, order: float) -> float:
 
 @dataclass(frozen=True)
 class Group:
-    """An event as a group of `size` units sees it, all of whom may change together.
+    """An event for a group of `size` units, all of whom may change together.
 
     Args:
         event: an `Event`, such as `mechanism.event`.

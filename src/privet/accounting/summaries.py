@@ -1,4 +1,4 @@
-"""A cost in tables and in sentences: epsilon by every theorem that applies, and what a budget promises."""
+"""A cost in tables and in sentences: epsilon by every theorem that applies, and the promises of a budget."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from .convert import rho_epsilon
 from .cost import HasEvent, event_made, loss_epsilon, read_start
 from .tradeoff import posterior
 
-# What a budget promises, in sentences that people in the data can read. They claim no more than is proven.
+# The promises of a budget, in sentences that people in the data can read. They claim no more than is proven.
 
 
 EXAMPLE_DELTA = Fraction(1, 10**6)
-"""The delta at which a rho is told as an epsilon."""
+"""The delta at which a rho is stated as an epsilon."""
 
 _HARDLY = 0.999
 
 
 def promise(budget: Budget, *, neighbors: Neighbors = "add-remove", who: str = "one person") -> tuple[str, ...]:
-    """Return what all answers under a budget can tell about one of those it protects, as sentences.
+    """Return what all answers under a budget can reveal about one of those it protects, as sentences.
 
     Guarantee: for who knows all other rows, the odds that a unit is present (add-remove), or that it is one of two
     things (change-one), move by at most e**epsilon, by Bayes' rule; what is seen under (epsilon, delta) can be made
@@ -96,11 +96,11 @@ def _percent(share: float) -> str:
 
 
 Theorem = Callable[[Event, Fraction], float]
-"""From an event and a delta to an upper bound on epsilon; infinite where it says nothing."""
+"""From an event and a delta to an upper bound on epsilon; infinite where it proves none."""
 
 
 def by_theorem(event: Event, delta: Number) -> dict[str, float]:
-    """Return an upper bound on epsilon at delta for each theorem that says anything about the event.
+    """Return an upper bound on epsilon at delta for each theorem that applies to the event.
 
     Keys: "basic", "advanced" (Dwork, Rothblum, Vadhan), "advanced-kov" (Kairouz, Oh, Viswanath, closed form),
     "optimal", "zcdp", "renyi", "gaussian" (all parts Gaussian) and "pld". Infinite figures are left out.

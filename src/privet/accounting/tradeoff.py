@@ -1,4 +1,4 @@
-"""What an attacker can do: false positives against false negatives, and how sure anyone can become.
+"""The power of an attacker: false positives against false negatives, and the certainty of the best test.
 
 Every curve errs on the attacker's side: it never shows more error than the best test must make.
 """
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from privet.core.event import Floats
 
 
-# The privacy loss as a random variable: how much one output says, and how often.
+# The privacy loss as a random variable: how much one output reveals, and how often.
 #
 # For reading and plotting. Bounds come from `pld`; nothing here is rounded against ourselves.
 
@@ -202,7 +202,7 @@ class Tradeoff:
 
 
 def region(epsilon: Number, delta: Number = 0) -> Region:
-    """Return what (epsilon, delta)-DP leaves to an attacker who tests for one unit's presence.
+    """Return the trade-off that (epsilon, delta)-DP leaves to an attacker who tests for one unit's presence.
 
     Args:
         epsilon: the privacy loss, at least 0.
@@ -252,9 +252,9 @@ def tradeoff(event: Event) -> Tradeoff:
 
 
 def best_accuracy(event: Event | Number, delta: Number = 0, *, prior: Number = Fraction(1, 2)) -> float:
-    """Return the largest probability with which anyone can tell whether a unit is in the data, rounded up.
+    """Return the largest probability of a correct test of whether a unit is in the data, rounded up.
 
-    Give an event, or an epsilon and a delta. With prior p of presence, p <= 1/2 after exchanging the two cases, the
+    Pass an event, or an epsilon and a delta. With prior p of presence, p <= 1/2 after exchanging the two cases, the
     best test is right with probability 1 - p + p H(ln((1 - p)/p)).
 
     Args:

@@ -1,6 +1,6 @@
 """An average of bounded numbers, the wise way: the two distances from the bounds are summed, and one noise covers both.
 
-Each number gives high - x to one sum and x - low to the other: together exactly high - low. So neither a split of
+Each number adds high - x to one sum and x - low to the other: together exactly high - low. So neither a split of
 epsilon between a sum and a count is needed, nor a guess at the centre.
 """
 

@@ -91,10 +91,10 @@ class WorstPair:
 
 @dataclass(frozen=True, init=False, repr=False)
 class FiniteMechanism(Mechanism):
-    """A mechanism with finitely many inputs (rows) and outputs (columns), given by its probabilities.
+    """A mechanism with finitely many inputs (rows) and outputs (columns), defined by its probabilities.
 
     Integers, Fractions and Decimals must sum to exactly one in each row; rows with floats, to within 1e-9, and are
-    then divided by their exact sum. `neighbors` lists the pairs of rows that must be hard to tell apart;
+    then divided by their exact sum. `neighbors` lists the pairs of rows that must be hard to distinguish;
     without it, all of them.
 
     Args:
@@ -144,7 +144,7 @@ class FiniteMechanism(Mechanism):
 
     def delta(self, epsilon: Number) -> float:
         """Return the least delta for which (epsilon, delta)-DP holds: the hockey-stick divergence, rounded up."""
-        # e**epsilon rounded down, so that what is subtracted is no more than it should be
+        # e**epsilon rounded down, so that no more is subtracted than should be
         grown = exp_down(min(nonnegative(epsilon, "epsilon"), Fraction(2000)))
         worst = Fraction(0)
         for i, j in self._directed:

@@ -1,4 +1,4 @@
-"""The Gaussian mechanism, drawn as discrete Gaussian noise on a grid and priced for what is drawn."""
+"""The Gaussian mechanism, drawn as discrete Gaussian noise on a grid and priced for that noise."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from .lattice import (
 from .laws import AdditiveNoise, DiscreteGaussian
 from .mechanism import read_times, shown
 
-# What Gaussian noise costs: continuous, on a grid so fine that it hardly differs, or on the integers themselves.
+# The cost of Gaussian noise: continuous, on a grid so fine that it hardly differs, or on the integers themselves.
 
 
 @dataclass(frozen=True, init=False)
@@ -177,10 +177,10 @@ _WIDEST = 2**60
 @wired("Gaussian", "sensitivity_squared", "sigma_squared", "delta", "grid", "blur")
 @dataclass(frozen=True, init=False, repr=False)
 class Gaussian(AdditiveNoise):
-    """Add Gaussian noise to one number, or to a vector whose L2 sensitivity is given.
+    """Add Gaussian noise to one number, or to a vector of known L2 sensitivity.
 
-    Give `sensitivity` (a number, or a `Sensitivity`, whose L2 norm is used) and one of `epsilon` with `delta`, `rho`,
-    and `sigma`. With a `delta`, `epsilon` says what one release costs there. `grid="fine"` (the default) draws on a
+    Pass `sensitivity` (a number, or a `Sensitivity`, whose L2 norm is used) and one of `epsilon` with `delta`, `rho`,
+    and `sigma`. With a `delta`, `epsilon` is the cost of one release there. `grid="fine"` (the default) draws on a
     power-of-two grid far below the noise; whole numbers are rounded back. `grid="whole"` draws discrete Gaussian
     noise on the integers and is priced on its own law; it takes one number at a time.
 
@@ -296,7 +296,7 @@ class Gaussian(AdditiveNoise):
 
     @cached_property
     def epsilon(self) -> float:
-        """The least epsilon at the given delta, rounded up; infinite without a delta."""
+        """The least epsilon at delta, rounded up; infinite without a delta."""
         if self.sensitivity_squared == 0:
             return 0.0
         return _least_epsilon(self.event.pair(), float_down(self.delta)) if self.delta else math.inf

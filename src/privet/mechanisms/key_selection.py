@@ -40,22 +40,22 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-# Which keys may be shown, decided from how many people hold each: what every rule for that has in common.
+# Which keys may be shown, decided from the number of people of each: the common part of every such rule.
 #
-# A key is a group that public facts do not name, such as a diagnosis found in the data. Each person holds at most so
+# A key is a group that public facts do not name, such as a diagnosis found in the data. Each person has at most this
 # many; people with more must be cut to that, by a choice that depends on no other data, before people are
 # counted.
 
 
 MOST = 10**6
-"""As many keys may a group of people hold at most: noise is drawn for at least twice as many at a time."""
+"""The maximum number of keys of a group of people: noise is drawn for at least twice as many at a time."""
 
 _LEAST_BLOCK = 256
 _ALLOWED = "the number of people for one key (a whole number of at least 0), an array of them, or a mapping of keys"
 
 
 class KeySelection(Mechanism):
-    """A rule that shows a key, or does not, with a probability that rises with the number of people who hold it.
+    """A rule that shows a key, or does not, with a probability that rises with the number of its people.
 
     `keys` is how many keys a person has at most, `group` how many people are protected together, and `neighbors`
     whether a person is added or removed, or changed into another.
@@ -87,7 +87,7 @@ class KeySelection(Mechanism):
         return bool(shown[0]) if numbers.shape is None else shown.reshape(numbers.shape)
 
     def simulate(self, counts: Any, times: int) -> Any:
-        """Return this many decisions about a key that this many people hold. Each costs the event once more."""
+        """Return this many decisions about a key of this many people. Each costs the event once more."""
         numbers = _read(counts)
         if numbers.shape is not None:
             return super().simulate(counts, times)
@@ -109,7 +109,7 @@ class KeySelection(Mechanism):
 
     @abstractmethod
     def _draw(self, counts: NDArray[np.object_]) -> NDArray[np.bool_]:
-        """Return a decision for each count of at least 1, drawn afresh; what it returns for 0 is not used."""
+        """Return a decision for each count of at least 1, drawn afresh; the result for 0 is not used."""
 
     def _decide(self, numbers: Numbers) -> NDArray[np.bool_]:
         """Return the decisions, drawn in blocks of a public length: noise on a vector may depend on how long it is."""
@@ -125,7 +125,7 @@ class KeySelection(Mechanism):
 
 
 def read_people(keys: int, group: int, neighbors: Neighbors) -> tuple[int, int, Neighbors]:
-    """Return how many keys a person holds, how many people are protected together, and under which relation."""
+    """Return how many keys a person has, how many people are protected together, and under which relation."""
     limit, together = whole(keys, "keys", least=1, most=MOST), whole(group, "group", least=1, most=MOST)
     if limit * together > MOST:
         raise BadParameter("group", group, f"such that all of them hold at most {MOST:,} keys")
@@ -161,7 +161,7 @@ def threshold_for(
 ) -> int:
     """Return the least whole weight that a key's noisy weight must exceed for the key to be released.
 
-    A unit with t <= `most` keys gives each at most w_t, which is 2**shift over 1, t or sqrt(t), so that its own keys,
+    A unit with t <= `most` keys adds to each at most w_t, which is 2**shift over 1, t or sqrt(t), so that its own keys,
     which its absence removes, show with probability at most 1 - prod P[noise <= T - w_t] <= delta if P[noise > T - w_t]
     <= 1 - (1 - delta)**(1/t): hence T = max over t of w_t + q_t. With m units together, a key may carry m weights, and
     there may be m times as many: T = m w_1 + q for m * most keys.
@@ -380,9 +380,9 @@ _SMALLEST_DELTA = Fraction(1, 2**1000)
 @wired("OptimalKeys", "key_epsilon", "key_delta", "keys", "group", "neighbors")
 @dataclass(frozen=True, init=False, repr=False)
 class OptimalKeys(KeySelection):
-    """Show a key with the largest probability p(n) that (epsilon, delta)-DP allows where n people hold it.
+    """Show a key with the largest probability p(n) that (epsilon, delta)-DP allows where n people have it.
 
-    p(0) = 0 and p(n+1) = min(e p(n) + d, 1 - (1 - p(n) - d) / e, 1), where a key by itself costs (ln e, d). With
+    p(0) = 0 and p(n+1) = min(e p(n) + d, 1 - (1 - p(n) - d) / e, 1), where a single key costs (ln e, d). With
     `keys` keys a person that is ln e = epsilon / (c m keys) and d = delta (e - 1) / (c keys (e^m - 1)) for groups of m
     people, with c = 1 for add-remove and 2 for change-one.
 
@@ -447,7 +447,7 @@ class OptimalKeys(KeySelection):
 
     @cached_property
     def event(self) -> Event:
-        """The event of one release: of each key that a person may hold, or, for groups, of the whole.
+        """The event of one release: of each key that a person may have, or, for groups, of the whole.
 
         One key's pair of laws is dominated by that of `ApproximateEvent`, whose divergence delta + (1 - delta) (e -
         e^x) / (e + 1) the rule attains where p(n) = (1 - delta) / (e + 1): nothing is lost there.
@@ -482,7 +482,7 @@ class OptimalKeys(KeySelection):
     def _draw(self, counts: NDArray[np.object_]) -> NDArray[np.bool_]:
         import numpy as np
 
-        # p = (top + rest) / 2**63 with rest < 1: a uniform word below the top shows, and one equal to it asks the rest
+        # p = (top + rest) / 2**63 with rest < 1: a uniform word below the top shows, and one equal to it needs the rest
         places = np.minimum(counts, len(self._ladder) - 1).astype(np.int64)
         words = noise.uniform_below(1 << _WORD_BITS, counts.size).view(np.uint64)
         tops = self._tops[places]

@@ -165,9 +165,9 @@ class DiscreteLaplaceEvent(Atom):
 @wired("Laplace", "sensitivity", "scale", "grid")
 @dataclass(frozen=True, init=False, repr=False)
 class Laplace(AdditiveNoise):
-    """Add Laplace noise to one number, or to a vector whose L1 sensitivity is given.
+    """Add Laplace noise to one number, or to a vector of known L1 sensitivity.
 
-    Give `sensitivity` and one of `epsilon` and `scale`. `grid` is `"whole"` or `"fine"`; by default it is whole
+    Pass `sensitivity` and one of `epsilon` and `scale`. `grid` is `"whole"` or `"fine"`; by default it is whole
     where the sensitivity is. On the whole grid, whole numbers get discrete Laplace noise. Everything else is drawn on
     a power-of-two grid far below the noise, and whole numbers that were drawn there are rounded back.
 

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 # Reads private numbers exactly, whatever they came in, and never quotes one.
 #
-# Messages say what kind of value came, never which value, and errors of foreign types do not get out. Nothing is
+# Messages state the kind of a value, never the value, and errors of foreign types do not get out. Nothing is
 # rounded.
 
 
 _ALLOWED = "a finite number, or an array of them (integers, floats, Fractions or Decimals; no booleans)"
 _KINDS = {"b": "booleans", "c": "complex numbers", "m": "durations", "M": "times", "U": "text", "S": "bytes"}
-"""What an array holds, in words: NumPy's own would tell the length of a text and the names of fields."""
+"""The contents of an array, in words: NumPy's own would reveal the length of a text and the names of fields."""
 _MOST_AXES = 32
 """How many axes an array may have: NumPy iterates over no more."""
 
@@ -88,7 +88,7 @@ def read_floats(value: object, parameter: str) -> NDArray[np.float64]:
 def _says_array(value: object) -> bool:
     try:
         return hasattr(value, "shape") or hasattr(value, "__array__")
-    except Exception:  # a foreign type may raise anything when it is asked what it has
+    except Exception:  # a foreign type may raise any error when its attributes are read
         return False
 
 
@@ -124,7 +124,7 @@ def _read_array(value: Any, parameter: str, wide: bool) -> Numbers:
 
 
 def _from_foreign(value: Any, parameter: str) -> NDArray[Any]:
-    """Return what says that it is an array (a series, a tensor) as one, or refuse without quoting its own error."""
+    """Return an array-like value (a series, a tensor) as an array, or refuse without quoting its own error."""
     import numpy as np
 
     try:
@@ -140,7 +140,7 @@ def _from_sequence(value: Any, parameter: str, wide: bool) -> NDArray[Any]:
     """Return a list as an array without letting NumPy turn booleans into numbers or big integers into floats.
 
     Whole numbers make an int64 array, and are refused if they do not fit: a type that depended on their size
-    would tell it.
+    would reveal it.
     """
     import numpy as np
 
@@ -165,7 +165,7 @@ def _from_sequence(value: Any, parameter: str, wide: bool) -> NDArray[Any]:
 
 def _exact(value: object, parameter: str) -> Fraction:
     if isinstance(value, (int, Fraction)) and not isinstance(value, bool):
-        return Fraction(value)  # of any size: exact arithmetic has no limits, and a refusal would tell it
+        return Fraction(value)  # of any size: exact arithmetic has no limits, and a refusal would reveal it
     exact = read_rational(value)
     if exact is None:
         raise BadValue(parameter, f"a {type(value).__name__} that is not one", _ALLOWED)
@@ -173,7 +173,7 @@ def _exact(value: object, parameter: str) -> Fraction:
 
 
 def repeated(numbers: Numbers, times: int) -> Numbers:
-    """Return the same numbers this many times, along a first axis of their own."""
+    """Return the same numbers this many times, along a separate first axis."""
     import numpy as np
 
     if numbers.shape is None:
@@ -244,7 +244,7 @@ def from_grid(steps: Any, exponent: int, *, like: Numbers) -> Any:
     """Return released integers times 2**-exponent in the kind of the numbers that came in.
 
     Reals become floats and whole numbers are rounded half up; those that came as int64 leave as int64. Both are
-    held at the limits of their type. The result is a function of the integers and of public facts alone, and so is
+    clamped to the limits of their type. The result is a function of the integers and of public facts alone, and so is
     its type: which of the paths below computes it depends on private sizes, so they agree to the last bit.
     """
     if like.shape is None:
@@ -269,7 +269,7 @@ def around(released: Numbers, half: float | int) -> tuple[Any, Any]:
     """Return low and high at a distance from released numbers, rounded outwards.
 
     A released float was itself rounded from the grid, by half a unit in its last place at most. Bounds of int64
-    numbers are held at its limits, beyond which no such number lies.
+    numbers are clamped to its limits, beyond which no such number lies.
     """
     center = released.values
     if released.shape is None:
@@ -288,7 +288,7 @@ def around(released: Numbers, half: float | int) -> tuple[Any, Any]:
     middles = center if center.dtype == np.float64 else np.array([_float_of(x) for x in center.flat])
     middles = middles.reshape(released.shape)
     with np.errstate(over="ignore"):
-        spreads = half + np.spacing(np.minimum(np.abs(middles), 2.0**1023))  # beyond, NumPy says infinity
+        spreads = half + np.spacing(np.minimum(np.abs(middles), 2.0**1023))  # beyond, NumPy returns infinity
         return np.nextafter(middles - spreads, -np.inf), np.nextafter(middles + spreads, np.inf)
 
 
@@ -375,12 +375,12 @@ def _float_of(number: int | float | Fraction) -> float:
 
 # A public grid between two bounds, on which private numbers are placed and from which answers are chosen.
 #
-# Each number is clamped and placed by itself, by operations that are the same for every number, so one person moves
+# Each number is clamped and placed separately, by operations that are the same for every number, so one person moves
 # one place and nothing else. Nothing here draws.
 
 
 FINE_STEPS = 2**40
-"""How many steps a range is divided into where no step is given."""
+"""How many steps a range is divided into without an explicit step."""
 
 _LARGEST_STEPS = 2**42
 _BLOCK = 2**14

@@ -1,7 +1,7 @@
 """The exact law of integer noise: its probabilities, quantiles and moments, and draws from it.
 
 A law is public: it depends on the scale of the noise and on its grid, never on data. Probabilities are computed with
-more digits than a double holds and rounded once.
+more digits than a double has and rounded once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _DIGITS = 30
-"""Digits of a probability before it is rounded to a double, which holds sixteen."""
+"""Digits of a probability before it is rounded to a double, which has sixteen."""
 
 _RAREST = Fraction(1, 10**301)
 _FURTHEST = 60
@@ -42,7 +42,7 @@ _SUMMED = 64**2
 
 _TERMS = 12
 _SMOOTH = 3
-"""From this many steps of the grid per standard deviation on, moments of what is rounded are those of smooth noise."""
+"""From this many grid steps per standard deviation on, moments of the rounded noise are those of smooth noise."""
 
 _MOST_FINER = 2**2300
 _MOST_NUMBERS = 2**40
@@ -66,7 +66,7 @@ class NoiseLaw(ABC):
     @property
     @abstractmethod
     def parameter(self) -> tuple[str, Fraction]:
-        """The name and the value of the parameter of what is drawn."""
+        """The name and the value of the parameter of the draw."""
 
     @property
     @abstractmethod
@@ -83,10 +83,10 @@ class NoiseLaw(ABC):
 
     @abstractmethod
     def _draws(self, size: Size) -> Any:
-        """Return what is drawn."""
+        """Return the noise that is drawn."""
 
     def pmf(self, value: Any) -> Any:
-        """Return the probability of one value or of each of an array: 0 for what is not a multiple of the step.
+        """Return the probability of one value or of each of an array: 0 for a value that is not a multiple of the step.
 
         Guarantee: within one unit in the last place of a double; 0 below the least double.
         """
@@ -103,7 +103,7 @@ class NoiseLaw(ABC):
         """Return the least value with cdf(value) >= share: whole where the step is, else the nearest double.
 
         Args:
-            share: a probability from 1e-301 to 1 - 1e-301, or an array of them, which gives an array of doubles.
+            share: a probability from 1e-301 to 1 - 1e-301, or an array of them, which yields an array of doubles.
 
         Guarantee: compared to 20 digits, four more than a double has.
         """
@@ -203,7 +203,7 @@ class NoiseLaw(ABC):
 
     @staticmethod
     def _last(holds: Callable[[int], bool]) -> int:
-        """Return the last k up to which a condition holds that fails from some k on; 0 where it fails at 1."""
+        """Return the last k up to which a condition is true that fails from some k on; 0 where it fails at 1."""
         low, high = 0, 1
         while holds(high):
             low, high = high, 2 * high
@@ -328,7 +328,7 @@ class DiscreteGaussian(NoiseLaw):
         if m == 1:
             return Decimal(0), variance if self.sigma_squared >= _SUMMED else self._added(1)[1]
         if self.sigma_squared >= max(_SUMMED, (_SMOOTH * m) ** 2):
-            # the rounding is uniform and independent of what is rounded, but for a part of exp(-2 pi^2 sigma^2 / m^2)
+            # the rounding is uniform and independent of its argument, but for a part of exp(-2 pi^2 sigma^2 / m^2)
             mean = 1 / Decimal(2 * m)
             return mean, variance / m**2 + (1 - 1 / Decimal(m) ** 2) / 12 + mean * mean
         return self._added(m)
@@ -377,7 +377,7 @@ class AdditiveNoise(Mechanism):
 
     @property
     def deviation(self) -> float:
-        """The standard deviation of the noise, before it is rounded to a grid; `law` has that of what is drawn."""
+        """The standard deviation of the noise, before it is rounded to a grid; `law` has that of the drawn noise."""
         return math.sqrt(self.variance)
 
     @abstractmethod

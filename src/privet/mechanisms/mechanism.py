@@ -1,6 +1,6 @@
-"""What every mechanism is: a frozen value that can release, and whose event says what a release costs.
+"""The base of every mechanism: a frozen value that can release, and whose event is the cost of a release.
 
-A mechanism object stands outside any ledger: nothing counts how often it is used. Compose its events yourself
+A mechanism object is outside any ledger: nothing counts how often it is used. Compose its events yourself
 (`privet.accounting`), or ask through a session, which charges before it reads.
 """
 
@@ -60,7 +60,7 @@ class Mechanism(ABC):
         return float_up(self.event.pure())
 
     def map(self, function: Callable[[Any], Any]) -> Mapped:
-        """Return this mechanism followed by a function that sees only what was released."""
+        """Return this mechanism followed by a function that uses only the release."""
         return Mapped(self, function)
 
 
@@ -69,7 +69,7 @@ class Mapped(Mechanism):
     """A mechanism whose releases pass through a function of the released value alone.
 
     Args:
-        mechanism: what releases.
+        mechanism: the mechanism that releases.
         function: a function of one released value.
 
     Example:

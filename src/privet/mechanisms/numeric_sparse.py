@@ -1,4 +1,4 @@
-"""The sparse vector that also measures: each query that crosses is answered with a number, by noise of its own."""
+"""The sparse vector that also measures: each query that crosses is answered with a number, by separate noise."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Propose a bound on the sensitivity, test privately whether it holds for miles around, and release only if so.
+"""Propose a bound on the sensitivity, test privately whether it is true of all nearby data, and release only if so.
 
-What comes back is an answer with little noise, or None. The test looks at a distance, which one row moves by one.
+The result is an answer with little noise, or None. The test uses a distance, which one row moves by one.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class ProposeTestRelease(Mechanism):
 
     It takes a `Local`: the answer and its local sensitivity at each distance, in a list whose length is public. How
     far the data are is the first distance at which that exceeds `bound`. Half of epsilon pays for the test, unless
-    `testing` says another share; the rest for the answer.
+    `testing` is another share; the rest for the answer.
 
     Args:
         bound: the proposed sensitivity.

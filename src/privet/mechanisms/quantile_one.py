@@ -1,6 +1,6 @@
 """A private quantile: the exponential mechanism on the runs of grid places between sorted values.
 
-All places of one run have the same rank, so a run is one option, as wide as it has places; what is chosen inside it
+All places of one run have the same rank, so a run is one option, as wide as it has places; the choice inside it
 is uniform. Ties, bounds, duplicates, empty and constant data are ordinary cases of the same arithmetic.
 """
 
@@ -27,7 +27,7 @@ from .lattice import Ruler, read_numbers, read_ruler, tail_of
 from .mechanism import Mechanism, read_times, shown
 from .selection import ExponentialEvent
 
-# Private numbers on a ruler, sorted or counted, as the choice of a quantile sees them: ranks of places.
+# Private numbers on a ruler, sorted or counted, as the choice of a quantile uses them: ranks of places.
 #
 # Both forms answer the same three questions. Nothing here draws, and nothing here may quote a number.
 
@@ -172,7 +172,7 @@ def _clip(low: int, high: int, total: int) -> tuple[int, int]:
 _LARGEST_DENOMINATOR = 2**20
 _MOST_SHOWN = 10**6
 _REACH = 100
-"""What lies further off than this many times 1 / rate is taken together: all of it weighs next to nothing."""
+"""Places further off than this many times 1 / rate are taken together: all of them weigh next to nothing."""
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -250,7 +250,7 @@ class Quantile(Mechanism):
         return np.asarray(self.ruler.at(places.tolist()))[where]
 
     def release_counts(self, counts: Any) -> Any:
-        """Return the quantile of numbers of which only the counts at each place of the grid are given."""
+        """Return the quantile of numbers from their counts at each place of the grid."""
         return self._answer(count_places(counts, self.ruler.last))
 
     def probabilities(self, values: Any) -> NDArray[np.float64]:
@@ -336,8 +336,8 @@ def half_range(q: Fraction, neighbors: Neighbors) -> Fraction:
 def choose_place(found: Tally, q: Fraction, rate: Fraction, *, first: int, last: int) -> int:
     """Return a place from first to last with probability proportional to exp(-rate * ranks off), exactly.
 
-    The options are the places that hold numbers, one by one, and the runs between them. Only numbers near the right
-    rank are looked at: what lies beyond, on either side, is one option with the score of its best place, and a place
+    The options are the places with numbers, one by one, and the runs between them. Only numbers near the right
+    rank are used: everything beyond, on either side, is one option with the score of its best place, and a place
     that is drawn from it is kept with probability exp(-rate * ranks further off), or all is drawn again.
 
     Guarantee: exactly this distribution on all places, given a uniform operating system source.
@@ -390,7 +390,7 @@ def _near(
 def options(near: PlaceWindow, q: Fraction, total: int, *, first: int, last: int) -> tuple[Places, Places]:
     """Return the width of each option, and the ranks that it is off at the least, times the denominator of q.
 
-    Runs have even indices, and places that hold numbers odd ones.
+    Runs have even indices, and places with numbers odd ones.
     """
     d = near.places.size
     widths = np.ones(2 * d + 1, dtype=np.int64)

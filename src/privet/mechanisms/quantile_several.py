@@ -1,4 +1,4 @@
-"""Several quantiles at once: one joint choice, or the middle one first and then each side by itself."""
+"""Several quantiles at once: one joint choice, or the middle one first and then each side separately."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def _spread(ends: Floats, target: Fraction, kappa: float) -> Floats:
     return entry
 
 
-# Several quantiles at once: the middle one first, then each side by itself, on a budget for each level.
+# Several quantiles at once: the middle one first, then each side separately, on a budget for each level.
 #
 # A number lies on one side of a released quantile, so all the choices of one level together cost what one of them
 # costs.
@@ -228,8 +228,8 @@ class RecursiveQuantiles(Mechanism):
     """Release several quantiles of numbers between two public bounds, in order, by splitting at the middle one.
 
     Bounds, step, neighbours and what a right place is are those of `Quantile`. Numbers at the same place are first
-    spread over finer places, at random and each by itself, so that a quantile can cut between equal numbers; what is
-    released is the place.
+    spread over finer places, at random and each separately, so that a quantile can cut between equal numbers; the
+    release is the place.
 
     Args:
         quantiles: rising shares from 0 to 1, such as [0.25, 0.5, 0.75].
@@ -291,7 +291,7 @@ class RecursiveQuantiles(Mechanism):
         return self._answer(list_places(spread(self.ruler.place(values), _SPREAD_BITS)), _SPREAD_BITS)
 
     def release_counts(self, counts: Any) -> Any:
-        """Return the quantiles of numbers of which only the counts at each place of the grid are given."""
+        """Return the quantiles of numbers from their counts at each place of the grid."""
         return self._answer(spread_counts(count_places(counts, self.ruler.last), _COUNTED_BITS), _COUNTED_BITS)
 
     def _answer(self, tally: Tally, bits: int) -> Any:
@@ -341,7 +341,7 @@ def spread(places: Places, bits: int) -> Places:
 
 
 def spread_counts(found: CountedTally, bits: int) -> CountedTally:
-    """Return what `spread` makes of numbers of which only the counts are known, with the same distribution.
+    """Return the result of `spread` for numbers of known counts only, with the same distribution.
 
     The numbers at a place are halved `bits` times, each by a fair coin.
     """
@@ -373,7 +373,7 @@ class Quantiles(Mechanism):
     """Release several quantiles of numbers between two public bounds, in order, by one joint choice.
 
     Bounds, step and neighbours are those of `Quantile`; for one quantile, that is better. Numbers at the same place are
-    first spread over finer places, at random and each by itself; what is released is the place. It takes memory for
+    first spread over finer places, at random and each separately; the release is the place. It takes memory for
     a few numbers per row and quantile: for many millions of rows take `RecursiveQuantiles`.
 
     Args:

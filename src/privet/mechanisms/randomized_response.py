@@ -94,7 +94,7 @@ class ResponseEvent(Atom):
 class RandomizedResponse(Mechanism):
     """Report a private category truthfully with probability `p`, and otherwise some other one.
 
-    Give `p` or `epsilon`; `categories` is a number k (the answers are then 0 to k - 1) or the labels themselves, and
+    Pass `p` or `epsilon`; `categories` is a number k (the answers are then 0 to k - 1) or the labels themselves, and
     two by default. Two categories also take `q`, the probability of answering the second when the first is true, for
     surveys in which the two errors differ.
 
@@ -149,7 +149,7 @@ class RandomizedResponse(Mechanism):
 
     @classmethod
     def two_coins(cls, *, truth: Number = Fraction(1, 2), yes: Number = Fraction(1, 2)) -> RandomizedResponse:
-        """Return the survey with two coins: on heads of the first answer truly, else say what the second shows.
+        """Return the survey with two coins: on heads of the first answer truly, else report the second.
 
         `truth` is the first coin's chance of heads and `yes` the second's. Two fair coins give p = 3/4.
         """

@@ -1,6 +1,6 @@
 """A place of a public grid, chosen by its rank among counted numbers: the exponential mechanism in every group.
 
-This is the quantile of queries. Numbers come as weights at places, what one person weighs in all groups together is
+This is the quantile of queries. Numbers come as weights at places, one person's weight in all groups together is
 bounded, and the rank that is aimed at may lie a public distance off, which is how intervals are drawn.
 """
 
@@ -27,18 +27,18 @@ from .mechanism import Mechanism
 from .quantile_one import Places
 from .selection import ExponentialEvent
 
-# Ranks of places in many groups at once: what lies where, side by side in flat arrays, and a place chosen in each.
+# Ranks of places in many groups at once: their weights, side by side in flat arrays, and a place chosen in each.
 #
 # The choice in a group is that of `RankChoice`. Nothing here may quote a number.
 
 
 _MOST_PLACES, _MOST_GROUPS = 2**18, 2**12
-"""The most places that hold something, unless one group has more, and the most groups, that are read at a time."""
+"""The most places with weight, unless one group has more, and the most groups, that are read at a time."""
 
 
 @dataclass(frozen=True, repr=False)
 class Grouped:
-    """The places of some groups that hold something, rising within each, what these weigh, and how many each has."""
+    """The places of some groups with weight, rising within each, their weights, and how many each group has."""
 
     places: Places
     weights: Places
@@ -57,7 +57,7 @@ class Grouped:
 
     @property
     def totals(self) -> Places:
-        """What each group weighs."""
+        """The weight of each group."""
         return _within(self.weights, self.sizes)
 
     def coarser(self, shift: int) -> Grouped:
@@ -117,7 +117,7 @@ def choose_ranks(held: Grouped, aims: Aims, rate: Fraction, *, last: int, reach:
     """Return for each group a place from 0 to last, with probability proportional to exp(-rate * min(off, reach)).
 
     A place is off an aim by as many ranks as `RankChoice` says; the aim lies between 0 and all ranks. The options are
-    the places that hold numbers, one by one, and the runs between them; all that lies out of reach on one side is one
+    the places with numbers, one by one, and the runs between them; everything out of reach on one side is one
     run, as all of it is equally likely.
 
     Guarantee: exactly this distribution on all places, independently in each group, given a uniform operating system
@@ -252,7 +252,7 @@ class QuantileChoice(Mechanism):
 
     @property
     def reach(self) -> int:
-        """What every place that is off by as much or more counts as off by."""
+        """The distance at which every place that is off by as much or more counts."""
         return math.ceil(REACH / self.rate)
 
     def near(self, bits: int) -> Near:

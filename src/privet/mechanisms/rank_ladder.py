@@ -34,7 +34,7 @@ OUTWEIGHED = 3
 """No rung is outweighed more than this many times by all smaller rungs together."""
 
 _FINEST = 20
-"""The finest rung above 0 is 2**-20 of the range, or of what a common ladder takes for it; and never below a place."""
+"""The finest rung above 0 is 2**-20 of the range, or of a common ladder's value for it; and never below a place."""
 
 _MOST_PLACES = 2**48
 """The most places of a grid: their numbers, times those of the groups that are drawn for at once, fit 64 bits."""
@@ -53,7 +53,7 @@ LEAST_ALPHA = Fraction(1, 2**64)
 
 _DIGITS = 40
 _ROUNDED = 1 + 1e-9
-"""A probability that is computed by a difference of floats is taken for what it was meant to be."""
+"""A probability that is computed by a difference of floats is taken for the intended one."""
 
 
 @wired("RankLadder", "shares", "last", "span", "rate", "alpha", "digits", "beta", "heaviest")
@@ -149,7 +149,7 @@ class QuantileLadder(Mechanism):
 
     @cached_property
     def weights(self) -> tuple[int, ...]:
-        """What each rung weighs: at least 1, and a third of all smaller ones together."""
+        """The weight of each rung: at least 1, and a third of all smaller ones together."""
         weights, total = [], 0
         for _ in self.rungs if len(self.shares) == 1 else self.thetas:
             weights.append(max(1, -(-total // OUTWEIGHED)))
@@ -158,7 +158,7 @@ class QuantileLadder(Mechanism):
 
     @cached_property
     def _before(self) -> tuple[int, ...]:
-        """What all smaller rungs weigh, for each rung, and at the end what all of them do."""
+        """The weight of all smaller rungs, for each rung, and at the end that of all of them."""
         return tuple(accumulate(self.weights, initial=0))
 
     @cached_property
@@ -174,7 +174,7 @@ class QuantileLadder(Mechanism):
 
     @cached_property
     def reach(self) -> int:
-        """What every rung that is off by as much or more counts as off by, in ranks."""
+        """The distance, in ranks, at which every rung that is off by as much or more counts."""
         return math.ceil(REACH / self.rate)
 
     def near(self, bits: int, most: int) -> Near:
@@ -264,7 +264,7 @@ class QuantileLadder(Mechanism):
         before = np.concatenate((np.full((len(margins), 1), -self._far * parts), margins[:, :-1]), axis=1)
         off = np.maximum(np.maximum(self.slack - margins, before - self.slack), 0)
         np.minimum(off, self.reach * parts, out=off)
-        # what is wider than the first rung that reaches both bounds would be the same interval again
+        # a rung wider than the first one that reaches both bounds would be the same interval again
         kept = np.concatenate((np.ones((len(margins), 1), dtype=np.bool_), ~infinite[:, :-1]), axis=1)
         weights = np.where(kept, np.array(self.weights, dtype=np.int64), 0)
         sizes = np.full(len(margins), count, dtype=np.int64)
@@ -291,7 +291,7 @@ class QuantileLadder(Mechanism):
         """Return q n - t - L below the lower end, and T - q n - t at the upper one, for each group and rung.
 
         A place enters the interval at the first rung that is no smaller than its distance. Numbers beyond what is told
-        apart are held to it: that moves no score.
+        apart are clamped to it: that moves no score.
         """
         groups, count = radii.shape
         group = np.repeat(np.arange(groups), held.sizes)
@@ -303,7 +303,7 @@ class QuantileLadder(Mechanism):
         low, high = away < 0, away > 0
         np.add.at(under, (group[low], enters[low]), held.weights[low])
         np.add.at(over, (group[high], enters[high]), held.weights[high])
-        below = np.cumsum(under[:, :0:-1], axis=1)[:, ::-1]  # what enters later
+        below = np.cumsum(under[:, :0:-1], axis=1)[:, ::-1]  # those that enter later
         beyond = np.cumsum(over[:, :0:-1], axis=1)[:, ::-1]
         aims = Aims.at(share, totals, 0)
         times = self.unit // share.denominator

@@ -224,14 +224,14 @@ def _pick(logs: Floats, source: Source) -> tuple[int, Fraction]:
     return index, Fraction(int(bounds[-1]), int(bounds[index]) - (int(bounds[index - 1]) if index else 0))
 
 
-# Several places at once, by rank: the middle share first, then each side by itself, in every group of a query.
+# Several places at once, by rank: the middle share first, then each side separately, in every group of a query.
 #
-# What lies at one place counts as spread evenly over it, so that a place can be cut in two, and everything stays
+# The weight at one place counts as spread evenly over it, so that a place can be cut in two, and everything stays
 # exact: a person's weight is divided between the two sides, and is never more than it was.
 
 
 BITS = 40
-"""Each place is 2**40 finer ones, over which what it holds is spread evenly, so that none holds much."""
+"""Each place is 2**40 finer ones, over which its weight is spread evenly, so that none has much."""
 
 DIGITS = 16
 """Where a place stands for values around it, this many binary digits of where in it a quantile lies are released."""
@@ -249,8 +249,8 @@ _GRAIN = 256
 class QuantileTree(Mechanism):
     """Choose in each group, for each of some rising shares q, the place whose rank is near q n, of 0 to `last`.
 
-    The middle one is chosen first by the exponential mechanism, as `RankChoice` does, and then those below it among
-    what lies below, and those above it among what lies above. With `digits`, what is released is the number of
+    The middle one is chosen first by the exponential mechanism, as in `RankChoice`, and then those below it among
+    the places below, and those above it among the places above. With `digits`, the release is the number of
     a part of a place, of 2**digits that each has.
 
     Guarantee: epsilon-DP for epsilon = levels * level_epsilon, each level with a loss of that range, if between
@@ -321,7 +321,7 @@ class QuantileTree(Mechanism):
         rate = self.level_epsilon / (2 * max(q, 1 - q) * self.norm)
         start, end = ends
         if end <= start:
-            cut = start  # nothing is left between two places that were chosen
+            cut = start  # nothing remains between two places that were chosen
         else:
             cut = choose_spread(spread, q, rate, start=start, end=end)
         return [
@@ -362,7 +362,7 @@ class RankSpread:
         for index in range(first, last):
             cuts |= {self._places[index] << BITS, (self._places[index] + 1) << BITS}
         cuts.update(self.reached(rank) for rank in ranks)
-        # where a fine place more or less decides, places next to the aim stand by themselves, and further ones together
+        # where a fine place more or less decides, places next to the aim are separate, and further ones together
         middle = self.reached(ranks[len(ranks) // 2])
         cuts.update(middle + side * (1 << bits) for bits in range(BITS + 1) for side in (-1, 1))
         cuts.add(middle)
@@ -413,8 +413,8 @@ def choose_spread(found: RankSpread, q: Fraction, rate: Fraction, *, start: int,
 # Several places at once, by rank and by one joint choice: the best way to choose a handful, in every group of a
 # query.
 #
-# A little of epsilon buys the weight of each group. Then every gap between quantiles has a target, and what one
-# person weighs lies in some gaps: the whole list of misses moves by that, not by as much for each quantile.
+# A little of epsilon buys the weight of each group. Then every gap between quantiles has a target, and one
+# person's weight lies in some gaps: the whole list of misses moves by that, not by as much for each quantile.
 
 
 MOST = 24

@@ -35,7 +35,7 @@ Aggregate = Average | Quantile | SmoothQuantile
 
 @dataclass(frozen=True, init=False, repr=False)
 class SampleAggregate(Mechanism):
-    """Release what an estimator says, by asking it on `blocks` random parts of the rows and aggregating in private.
+    """Release an estimator's result, by running it on `blocks` random parts of the rows and aggregating in private.
 
     `estimator` takes some of the rows (of a list or an array, along its first axis) and returns one number; it must
     not depend on anything else that is private. `aggregate` is a mechanism for this many numbers under change-one
@@ -117,10 +117,10 @@ class SampleAggregate(Mechanism):
 
     def _ask(self, part: Any) -> Fraction:
         try:
-            with warnings.catch_warnings():  # a warning would tell, too
+            with warnings.catch_warnings():  # a warning would reveal something, too
                 warnings.simplefilter("ignore")
                 answer = read_rational(self.estimator(part))
-        except Exception:  # an estimator may raise anything, and that it did is private
+        except Exception:  # an estimator may raise any error, and that it did is private
             answer = None
         if answer is None:
             ruler = self.aggregate.smooth.ruler if isinstance(self.aggregate, SmoothQuantile) else self.aggregate.ruler

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
-# What the mechanisms that choose one of several options share: a rate, scores that are read exactly, sizes.
+# The common part of the mechanisms that choose one of several options: a rate, exactly read scores, sizes.
 
 
 _MOST_OPTIONS = 10**7
@@ -133,8 +133,8 @@ def evenly(low: Number, high: Number, *, options: int) -> list[Fraction]:
 
 # How likely each option is to be chosen, and how far a choice may fall short, for each law of noise.
 #
-# Everything is a function of how far each option is behind the best one, in units of the noise. What is computed from
-# private scores is as private as they are; the bounds are functions of public sizes.
+# Everything is a function of how far each option is behind the best one, in units of the noise. Results computed from
+# private scores are as private as they are; the bounds are functions of public sizes.
 
 
 _NODES, _FEW_NODES = 40, 10
@@ -233,7 +233,7 @@ def laplace_depth(options: int, best: int, tail: float) -> float:
 
 
 def _panels(ends: Floats, nodes: int) -> tuple[Floats, Floats]:
-    """Return the nodes and weights of Gauss's rule on each panel, given by its two ends."""
+    """Return the nodes and weights of Gauss's rule on each panel, from its two ends."""
     import numpy as np
 
     points, weights = np.polynomial.legendre.leggauss(nodes)

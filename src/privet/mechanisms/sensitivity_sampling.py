@@ -1,7 +1,7 @@
 """A sensitivity found by sampling, and the weaker promise that it buys: random differential privacy.
 
 Where a sensitivity cannot be worked out, it may be sampled from made-up neighbours. The promise then holds for data
-drawn like those, except with probability gamma; it says nothing about data at hand that are unlucky or different.
+drawn like those, except with probability gamma; it does not cover actual data that are unlucky or different.
 So nothing here is a `Mechanism`, and nothing here has an event: no accountant and no ledger takes it.
 """
 
@@ -30,7 +30,7 @@ Norm = Literal["sum", "max"]
 class RandomPrivacy:
     """The promise of random differential privacy: epsilon-DP between neighbours drawn at random, but for gamma.
 
-    It is no `Event`: it does not compose with promises that hold for all data.
+    It is no `Event`: it does not compose with promises for all data.
 
     Args:
         epsilon: the privacy loss.

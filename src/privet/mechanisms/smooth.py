@@ -203,7 +203,7 @@ class LaplaceTail:
 
 
 def read_count(count: int) -> int:
-    """Return how many draws are asked for."""
+    """Return the number of requested draws."""
     return whole(count, "count", most=2**31)
 
 
@@ -218,7 +218,7 @@ def _odds(share: float) -> float:
     return inflate((1 - share) / share) * (1 + 2.0**-30) if share > 0 else math.inf
 
 
-# Noise in proportion to how far one change could move this very answer, smoothed so that the proportion tells
+# Noise in proportion to how far one change could move this very answer, smoothed so that the proportion reveals
 # nothing.
 #
 # The answer is a place of a public grid, the smooth bound on its sensitivity is counted in steps of that grid, and
@@ -356,7 +356,7 @@ class SmoothSensitivity(Mechanism):
     def error(self, confidence: Number = 0.95, *, sensitivity: Number) -> float:
         """Return a half-width that the noise stays within with this probability, at a smooth sensitivity.
 
-        One that was computed from the data is as private as they are, and so is what comes back.
+        One that was computed from the data is as private as they are, and so is the result.
         """
         steps = float_up(positive(sensitivity, "sensitivity") / self.ruler.step)
         if steps > _LARGEST_BOUND:
@@ -412,7 +412,7 @@ def _steps(bound: Number, parameter: str) -> float:
 
 
 def read_tail(tail: Tail | None) -> Tail:
-    """Return the kind of noise that was asked for, Cauchy by default."""
+    """Return the requested kind of noise, Cauchy by default."""
     if tail is None:
         return PowerTail()
     if not isinstance(tail, PowerTail | StudentTail | LaplaceTail):
@@ -523,7 +523,7 @@ class SmoothQuantile(Mechanism):
         if high < n - 1:
             places[max(low, 0) :].partition(high - max(low, 0))
         near = np.sort(places[max(low, 0) : high + 1])
-        # One padding row on each side stands for all of them: further ones are further apart and no wider.
+        # One padding row on each side represents all of them: further ones are further apart and no wider.
         padded = np.concatenate(([0] if low < 0 else [], near, [self.smooth.ruler.last] if high >= n else []))
         centre = middle - max(low, 0) + (low < 0)
         return int(padded[centre]), best_pair(padded.astype(np.int64), centre, self.smooth.smooth_beta)

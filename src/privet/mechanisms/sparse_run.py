@@ -1,7 +1,7 @@
 """One run of the sparse vector technique, on integers: a noisy bar, a noisy comparison for each query, a halt.
 
 Arrays are compared in blocks of noise that was drawn for them; single queries one at a time. Which block holds the
-last crossing is told by the answer itself.
+last crossing is visible in the answer itself.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _FEWEST = 1e-11
 def read_facts(
     threshold: Number, limit: int, sensitivity: Number | Sensitivity, monotone: bool, grid: str
 ) -> tuple[Fraction, int, Fraction]:
-    """Return threshold, limit and sensitivity, or say which of the public facts of a sparse vector makes no sense."""
+    """Return threshold, limit and sensitivity, or raise for a public fact of a sparse vector that makes no sense."""
     bar, distance = rational(threshold, "threshold"), positive(l1_of(sensitivity), "sensitivity")
     count = whole(limit, "limit", least=1, most=MOST_CROSSINGS)
     instance(monotone, bool, "monotone", "True or False")
@@ -251,7 +251,7 @@ class Run:
         return values.size, places, gaps
 
     def cross(self, noisy: Any) -> list[tuple[int, int]]:
-        """Return the place and the gap of each crossing, up to the last one that is left."""
+        """Return the place and the gap of each crossing, up to the last remaining one."""
         if not self._refresh:
             _, _, places, gaps = first_reaches(noisy[np.newaxis], _filled(self._bar, 1), self.left)
             self.left -= len(places)

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-# What a sparse vector tells: which queries crossed, by how much, and the values that were measured beside it.
+# The results of a sparse vector: which queries crossed, by how much, and the values that were measured beside it.
 #
-# Everything here is made of released numbers alone. Nothing here may see a query's true answer.
+# Everything here is made of released numbers alone. Nothing here may use a query's true answer.
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ _REAL = Numbers(None, None, False)
 
 @dataclass(frozen=True, init=False, repr=False)
 class Sparse(Mechanism):
-    """Say of each query whether it lies above a threshold, until `limit` of them have come out above.
+    """Return for each query whether it lies above a threshold, until `limit` of them have come out above.
 
     `sensitivity` bounds how far one unit can move any query; with `monotone=True` a unit may only ever move all
     queries the same way, as with counts under add-remove neighbours. `share` is the part of epsilon that the
@@ -220,8 +220,8 @@ class Sparse(Mechanism):
     ) -> Sparse:
         """Return the textbook's parameters: a fresh threshold after each crossing, noises of scale sigma and 2 sigma.
 
-        sigma = 2 c / epsilon, or sqrt(32 c ln(1/delta)) / epsilon where delta > 0. They cost what `event` says,
-        which for delta > 0 is less than a half of what they were meant to.
+        sigma = 2 c / epsilon, or sqrt(32 c ln(1/delta)) / epsilon where delta > 0. Their cost is that of `event`,
+        which for delta > 0 is less than a half of the intended cost.
 
         Cites: [DR14, Alg. 2].
         """
@@ -295,8 +295,8 @@ class Sparse(Mechanism):
     def stream(self, queries: Iterable[Any]) -> Iterator[Above | None]:
         """Yield an answer for each query as it is asked: None where it came out below. Ends after `limit` crossings.
 
-        The next query is only taken once its turn has come, so that it may depend on the answers so far. Each call is
-        a run of its own and costs the event once more.
+        The next query is only taken in its turn, so that it may depend on the answers so far. Each call is
+        a separate run and costs the event once more.
         """
         try:
             asked = None if isinstance(queries, (str, bytes)) else iter(queries)
@@ -315,7 +315,7 @@ class Sparse(Mechanism):
                 return
             except PrivetError:
                 raise
-            except Exception:  # what a foreign generator raises may quote what it asks about
+            except Exception:  # the error of a foreign generator may quote the subject of its query
                 query = None
             number = self._read_one(query)
             gap = run.ask(to_grid(number, self._steps.exponent))
@@ -343,7 +343,7 @@ class Sparse(Mechanism):
 
     @property
     def variance(self) -> float:
-        """The variance of what decides a comparison: the threshold's noise minus a query's, as if of real scale."""
+        """The variance that decides a comparison: the threshold's noise minus a query's, as if of real scale."""
         return float_up(2 * (self.threshold_scale**2 + self.query_scale**2))
 
     @cached_property

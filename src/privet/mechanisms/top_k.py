@@ -251,7 +251,7 @@ def _variance(variance: Number) -> float:
 
 
 MOST_FREQUENT = 100
-"""The most values that can be asked for at once."""
+"""The most values that can be chosen at once."""
 
 
 @wired("Frequent", "k", "span", "rate", "law", "one")
@@ -259,9 +259,9 @@ MOST_FREQUENT = 100
 class Frequent(Mechanism):
     """Choose in each group the `k` options with the largest scores, in order.
 
-    Beside the options of a group there are k more that stand for nothing, each with the score of half a row, `one`
-    being what a row weighs: without noise, what no row holds is not chosen. By `"exponential"` noise it is
-    permute-and-flip, for one choice; by `"gumbel"` noise, k exponential mechanisms, each among what is left.
+    Beside the options of a group there are k more that mean nothing, each with the score of half a row, `one`
+    being a row's weight: without noise, a value of no row is not chosen. By `"exponential"` noise it is
+    permute-and-flip, for one choice; by `"gumbel"` noise, k exponential mechanisms, each among the remaining options.
 
     Guarantee: if between neighbours the moves of a group's scores lie in a range of length r, and the r of all groups
     add up to at most `span`, then with exponential noise all groups together are epsilon-DP for epsilon = rate * span:

@@ -1,6 +1,6 @@
 """Tulap noise: discrete Laplace noise and one uniform number, truncated where a delta allows it.
 
-With it the best tests of a proportion are private ones. What is released is an exact fraction with 64 binary digits
+With it the best tests of a proportion are private ones. The release is an exact fraction with 64 binary digits
 behind the point, never the float of a formula.
 """
 

@@ -27,7 +27,7 @@ Chooser = type[Exponential] | type[PermuteAndFlip] | type[NoisyMax]
 
 
 def revenues(bids: Any, prices: Iterable[Any]) -> list[Fraction]:
-    """Return what each price would earn: the price, times how many bids reach it. As private as the bids.
+    """Return the revenue of each price: the price, times how many bids reach it. As private as the bids.
 
     Args:
         bids: what each bidder would pay, private.

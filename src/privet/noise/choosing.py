@@ -2,7 +2,7 @@
 
 The weights are irrational, so they are not summed. Each is rounded up to an integer V_i in a common unit, an index is
 drawn in proportion to the V_i with exact integers, and it is kept with probability w_i exp(-x_i) / V_i, which is
-decided exactly; otherwise all is drawn again. Weights are private: the number of attempts says nothing about the
+decided exactly; otherwise all is drawn again. Weights are private: the number of attempts is independent of the
 index that is kept, and nothing here may quote them.
 
 That V_i is no smaller than the weight, with eps = 2**-53 and K = LOG_ACCURACY allowed to the exponential function: the
@@ -77,7 +77,7 @@ def read_weights(widths: Integers64, gaps: Integers64) -> tuple[Integers64, Inte
 
 
 def read_integers(values: Integers64, parameter: str, *, least: int = 0) -> Integers64:
-    """Return a one-dimensional array of int64 within 2**62; refuse anything else without quoting it."""
+    """Return a one-dimensional array of int64 within 2**62; refuse any other value without quoting it."""
     allowed = f"a one-dimensional int64 array of numbers from {least} to 2**62 - 1"
     if type(values) is not np.ndarray or values.ndim != 1 or values.dtype != np.int64:
         raise BadValue(parameter, f"a {type(values).__name__}", allowed)
@@ -144,7 +144,7 @@ def envelope(widths: Integers64, gaps: Integers64, rate: Fraction) -> tuple[Inte
 def accepts(ratio: Fraction, x: Fraction, *, source: Source = SYSTEM) -> bool:
     """Return True with probability ratio * exp(-x), for rationals of any size for which that is at most 1.
 
-    It asks whether E = -ln U reaches t = x - ln(ratio): in floats where they lie further apart than the error, and
+    It tests whether E = -ln U reaches t = x - ln(ratio): in floats where they lie further apart than the error, and
     otherwise by the lazy uniform, with correctly rounded logarithms of exact integers.
 
     Guarantee: tosses are independent and have exactly this probability, given a uniform operating system source.
@@ -190,21 +190,21 @@ def reaches(uniform: LazyUniform, ratio: Fraction, x: Fraction) -> bool:
         uniform.refine()
 
 
-# One exact choice in each of many groups at once: what `choosing` does for one, on whole arrays.
+# One exact choice in each of many groups at once: `choosing` for one, on whole arrays.
 #
-# The options of all groups lie side by side. Each group has a unit of its own for its V_i, and all of them are added
+# The options of all groups lie side by side. Each group has a separate unit for its V_i, and all of them are added
 # up in one run of 64-bit integers, so that a group's uniform number is found among its own options by one search. For
 # that a group gets fewer bits the more groups there are; then an attempt fails a little more often, and nothing else
 # changes.
 #
 # That V_i is no smaller than the weight is shown at `choosing`, and holds for any unit of at most 2**61. A toss
 # compares E = -ln U with t = x - ln w - unit ln 2 + ln V. Each of these terms is off by less than 12 of 2**-53 of
-# itself; what floats may tell lies 32 of it away from t, and more. The others are decided as single tosses are, on
+# itself; floats decide only at 32 of it from t, and more. The others are decided as single tosses are, on
 # more bits.
 
 
 MOST_GROUPS = 2**16
-"""The most groups that have a choice at once; what is left for each is at least 45 bits."""
+"""The most groups that have a choice at once; at least 45 bits remain for each."""
 
 _NOTHING = np.iinfo(np.int64).max
 _LAST_WORD = np.uint64(2**64 - 1)

@@ -236,14 +236,14 @@ def heads_from(source: Source, tosses: int) -> int:
 # Eight coins of one exact bias at a time: a byte of tosses is looked up in a table by 16 random bits.
 #
 # Of the 2^16 entries each byte has as many as its probability covers whole. The few that are left over, less than one
-# for each byte, are shared out by what each probability exceeds its entries, with as many bits as that takes.
+# for each byte, are shared out by the excess of each probability over its entries, with as many bits as that takes.
 
 
 Bytes = NDArray[np.uint8]
 
 ENTRIES = 2**16
 _BLOCK = 2**16
-"""Bytes that are looked up at once: what belongs to them fits into a processor's cache."""
+"""Bytes that are looked up at once: their data fit into a processor's cache."""
 
 
 class CoinBytes:
@@ -260,11 +260,11 @@ class CoinBytes:
         exact = [ENTRIES * p ** byte.bit_count() * (1 - p) ** (8 - byte.bit_count()) for byte in range(256)]
         whole = [int(share) for share in exact]
         self._left = sum(whole)
-        """The first entry that belongs to no byte by itself."""
+        """The first entry that belongs to no single byte."""
         self._table = np.zeros(ENTRIES, dtype=np.uint8)
         self._table[: self._left] = np.repeat(np.arange(256), whole)
         self._ends = list(accumulate(share - count for share, count in zip(exact, whole, strict=True)))
-        # an end below the word, or the next one, decides; a word that holds an end is drawn on
+        # an end below the word, or the next one, decides; a word that contains an end is drawn on
         total = self._ends[-1] or Fraction(1)
         self._bounds = np.array([min(int(end * _WORDS / total), _WORDS - 1) for end in self._ends], dtype=np.uint64)
 

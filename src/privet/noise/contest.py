@@ -88,7 +88,7 @@ def race(scores: Scores, rate: Number, *, size: Size = None) -> int | NDArray[np
 
 
 class Race:
-    """A race over given scores, prepared once: what each candidate's advantage is, exactly and in float64."""
+    """A race over fixed scores, prepared once: each candidate's advantage, exactly and in float64."""
 
     def __init__(self, scores: Scores, rate: Fraction) -> None:
         exact_scores = _read(scores)
@@ -140,7 +140,7 @@ class Race:
         return low, high
 
     def _finish(self, words: Words, lanes: NDArray[np.intp], source: Source) -> int:
-        """Return the winner among the candidates that float64 cannot tell apart, exactly."""
+        """Return the winner among the candidates that float64 cannot distinguish, exactly."""
         runners = {int(i): LazyUniform(int(words[i]) & MASK, UNIFORM_BITS, source) for i in lanes}
         exact = {i: self._sign * self._rate * fraction_of(self._scores[i]) for i in runners}
         best = max(exact.values())
@@ -206,7 +206,7 @@ def _exact_score(entry: object) -> Fraction:
 
 
 def fraction_of(score: Any) -> Fraction:
-    """Return a score, as it stands in an array, exactly."""
+    """Return a score of an array, exactly."""
     return Fraction(score if isinstance(score, (int, Fraction)) else score.item())
 
 
@@ -247,7 +247,7 @@ def _advantages(scores: NDArray[Any], sign: int, rate: Fraction) -> Floats:
     return capped
 
 
-# Report-noisy-max, exactly: whose rate * score + noise is largest, who comes next, and by how much.
+# Report-noisy-max, exactly: the candidate with the largest rate * score + noise, the next one, and the gap.
 #
 # The noise is real-valued, Gumbel, exponential or Laplace, and is never rounded: keys are compared in float64 where
 # the proven error allows it, and on more bits otherwise, so that there are no ties. Only a gap that is shown is
@@ -389,7 +389,7 @@ class Contest(Race):
         return [min(most, contests - start) for start in range(0, contests, most)]
 
     def _lead(self, rows: int, count: int, source: Source) -> tuple[NDArray[np.int64], _Drawn]:
-        """Return the leaders of each row, and what was drawn: words, bounds of keys, bits that a row's order took."""
+        """Return the leaders of each row, and the draws: words, bounds of keys, bits that a row's order took."""
         words = source.words(rows * self.size).reshape(rows, -1)
         low, high = self._keys(words)
         order, sure = _fronts(low, high, count)
@@ -416,7 +416,7 @@ class Contest(Race):
         return order[:, :count], gaps
 
     def _gap(self, words: Words, uniforms: dict[int, LazyUniform], pair: tuple[int, int], unit: Fraction) -> int:
-        """Return the floor of the distance between two keys in units, learning as many bits as it takes."""
+        """Return the floor of the distance between two keys in units, drawing as many bits as it takes."""
         while True:
             (low, high), (next_low, next_high) = (self._exact(words, uniforms, i) for i in pair)
             if low is not None and high is not None and next_low is not None and next_high is not None:

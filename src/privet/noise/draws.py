@@ -49,8 +49,8 @@ from .source import (
 
 # Geometric and discrete Laplace draws: floor(scale * E), and the same with a sign.
 #
-# A sampler is prepared once for its scale and then drawn from. It decides from its scale alone how it draws and what
-# type comes back; the number of its steps never depends on the value that is drawn, except that a draw within the
+# A sampler is prepared once for its scale and then drawn from. Its scale alone decides its method and the type of its
+# results; the number of its steps never depends on the value that is drawn, except that a draw within the
 # error band of an integer (about one in a million) costs some extra microseconds.
 
 
@@ -68,7 +68,7 @@ class Geometric:
     Up to a scale of 2**20, a draw is floor(scale * E). Above, it is G = 2**s H + L with H of scale
     scale / 2**s, between 2**19 and 2**20, and L independent of H with P[L] proportional to exp(-L / scale) below
     2**s: L is uniform, accepted with probability exp(-L / scale), which exceeds 1 - 2**-19. The rejected
-    attempts say nothing about the accepted L.
+    attempts are independent of the accepted L.
 
     Guarantee: draws are independent and have exactly this distribution, given uniform words.
     Cites: [CKS20, Alg. 2] for splitting into a high and a low part.
@@ -194,7 +194,7 @@ class Geometric:
 
 # Discrete Gaussian draws by rejection from discrete Laplace draws.
 #
-# How often a proposal is rejected says nothing about the draw that is accepted.
+# The number of rejected proposals is independent of the accepted draw.
 
 
 SLACK = 2.0**-44
@@ -334,7 +334,7 @@ class PlanarSampler:
         return points
 
     def keeps(self, points: Points, source: Source) -> NDArray[np.bool_]:
-        """Return which points are kept, each by a toss of its own."""
+        """Return which points are kept, each by a separate toss."""
         words = source.words(len(points))
         sides = np.abs(points.astype(np.float64))
         away, along = float(self.rate) * np.sqrt((sides**2).sum(axis=1)), float(self._slow) * sides.sum(axis=1)
@@ -361,9 +361,9 @@ class PlanarSampler:
             uniform.refine()
 
 
-# Single draws, handed out of arrays that were drawn before: how long one takes says nothing about its value.
+# Single draws, handed out of arrays that were drawn before: the time that one takes does not depend on its value.
 #
-# A draw by itself takes longer where its integer has more digits, or where its logarithm is close to a boundary. An
+# A single draw takes longer where its integer has more digits, or where its logarithm is close to a boundary. An
 # array costs what all its draws cost together, and taking one out costs the same for each. A stock belongs to one
 # sampler and to one thread; a draw leaves it when it is used, and a forked child starts with empty stocks.
 
@@ -383,7 +383,7 @@ class _Shelf(threading.local):
 
 
 class Stocked(Generic[_One]):
-    """A sampler whose single draws come out of arrays of its own.
+    """A sampler whose single draws come from its own arrays.
 
     Guarantee: draws are independent and have exactly the sampler's distribution; none is handed out twice, not across
     threads and not across forks.
@@ -408,7 +408,7 @@ class Stocked(Generic[_One]):
         return taken
 
     def forget(self) -> None:
-        """Drop what this thread holds. In place: a signal may have interrupted a draw that holds the list."""
+        """Drop what this thread holds. In place: a signal may have interrupted a draw that uses the list."""
         self._shelf.draws.clear()
 
 
@@ -610,7 +610,7 @@ def bernoulli_rows(p: Number, rows: int, bits: int) -> NDArray[np.uint8]:
     Args:
         p: the probability of True.
         rows: the number of rows.
-        bits: the tosses in each row; what is left of its last byte is zero.
+        bits: the tosses in each row; the rest of its last byte is zero.
 
     Raises:
         BadParameter: if a number is out of range, or the rows have more than 2**31 bytes.

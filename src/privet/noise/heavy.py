@@ -2,8 +2,8 @@
 
 Heavy tails: Z = v / u for (u, v) uniform on {0 < u <= sqrt(h(v / u))} has the density proportional to h. For the
 densities here that region is a polynomial inequality inside 0 < u <= 1, 0 <= v <= 1 (with a fair sign), so that uniform
-numbers with as many bits as it takes decide it without rounding anything. How often a point is rejected says nothing
-about the one that is kept; only a draw of more than some 2**60 steps, or next to a half, takes more bits.
+numbers with as many bits as it takes decide it without rounding anything. The number of rejections is independent of
+the point that is kept; only a draw of more than some 2**60 steps, or next to a half, takes more bits.
 
 Many draws are the same points, and doubles decide those that lie further from an edge than their error. Lanes with
 u or v below 2**-20 are left out; in the others each is known to 2**-64 + 2**-53 of itself, less than 2**-43, a power of
@@ -151,7 +151,7 @@ def rounded_laplace(scale: Number, size: int) -> NDArray[Any]: ...
 def rounded_laplace(scale: Number, size: int | None = None) -> int | NDArray[Any]:
     """Return round(scale * Z) for Laplace noise Z: 0 where |z| < 1/2, and otherwise 1 and a geometric number more.
 
-    It differs from a discrete Laplace draw, which is what the noise itself is there; this is noise that was rounded.
+    It differs from a discrete Laplace draw, which is the noise itself there; this is noise that was rounded.
     With a size, this many independent draws.
 
     Args:
@@ -232,7 +232,7 @@ def _fill(scale: Fraction, region: DrawRegion, count: int, source: Source) -> ND
 def settle_many(
     scale: Fraction, region: DrawRegion, u: Words, v: Words, source: Source
 ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Return what `settle` returns for many points, and which lie inside: in doubles where they are sure of it."""
+    """Return the results of `settle` for many points, and which lie inside: in doubles where these are certain."""
     certain = (u >= _LEAST_WORD) & (v >= _LEAST_WORD)
     x, y = (np.where(certain, each, _LEAST_WORD) * 2.0**-_BITS for each in (u, v))
     left, right = region.sides(x, y)

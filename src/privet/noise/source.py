@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from privet.core.errors import BadParameter, raise_alone
 from privet.core.numbers import whole
 
-# Reads the `size` of a request and gives the draws that shape. It never looks at a drawn value.
+# Reads the `size` of a request and returns draws of that shape. It never looks at a drawn value.
 
 
 MOST_DRAWS = 2**31
@@ -32,7 +32,7 @@ _One = TypeVar("_One", covariant=True)
 
 
 class Sampler(Protocol[_One]):
-    """What draws one value, or an array of them."""
+    """A function that draws one value, or an array of them."""
 
     def draw(self) -> _One:
         """Return one draw."""
@@ -61,7 +61,7 @@ def sample(sampler: Sampler[_One], size: Size) -> _One | NDArray[Any]:
 
 
 def read_shape(size: int | tuple[int, ...] | list[int]) -> tuple[int, ...]:
-    """Return the shape that an integer or a sequence of integers asks for."""
+    """Return the shape that an integer or a sequence of integers denotes."""
     allowed = f"None, or an integer or a tuple of integers of at least 0, {MOST_DRAWS} draws at most"
     sides = tuple(size) if isinstance(size, (tuple, list)) else (size,)
     try:
@@ -74,7 +74,7 @@ def read_shape(size: int | tuple[int, ...] | list[int]) -> tuple[int, ...]:
 
 
 def read_size(size: int) -> int:
-    """Return how many draws are asked for, where that is one number."""
+    """Return the number of requested draws, where that is one number."""
     return whole(size, "size", most=MOST_DRAWS)
 
 
@@ -131,7 +131,7 @@ class OperatingSystem:
 
 
 def _forget() -> None:
-    # In place: a fork inside a signal handler may return into a draw that already holds the list.
+    # In place: a fork inside a signal handler may return into a draw that already uses the list.
     _pool.words.clear()
 
 
@@ -149,7 +149,7 @@ def bits(source: Source, count: int) -> int:
     return number >> (-count % WORD_BITS)
 
 
-# A uniform number that has as many bits as anyone asks for, and exact answers about E = -ln U.
+# A uniform number with as many bits as are requested, and exact answers about E = -ln U.
 #
 # This is the slow path, taken by the few draws that the float64 arithmetic of `exponential` leaves open, and
 # its answers are right whatever the machine's logarithm does. It must never round an operand.
@@ -204,7 +204,7 @@ class LazyUniform:
         return _below(rounded, context), _above(rounded, context)
 
     def floor(self, scale: Fraction) -> int:
-        """Return floor(scale * E), learning as many bits as that takes."""
+        """Return floor(scale * E), drawing as many bits as that takes."""
         while True:
             least, most = self.exponential()
             if most is not None:
@@ -251,7 +251,7 @@ def _above(rounded: Decimal, context: Context) -> Decimal:
 # The proof. Let eps = 2**-53, so that a correctly rounded operation has a relative error of at most eps.
 #
 # * A word gives an integer W below 2**63 (its top bit is left for a sign). U lies in [W, W + 1] / 2**63, and where
-#   in there is for later words to say.
+#   in there depends on later words.
 # * u = fl(W) / 2**63, where only fl rounds, so |u - U| <= eps u + 2**-63. Lanes with u < 2**-20 are never decided
 #   here. In the others, |ln u - ln U| <= r (1 + r) with r = eps + 2**-63 / u <= eps + 2**-43. It is an absolute
 #   error: near U = 1, E has no correct digit at all.
@@ -293,7 +293,7 @@ _SMALLEST_FACTOR = Fraction(1, 2**60)
 
 
 def factor_of(scale: Fraction) -> float:
-    """Return the double that stands for a scale of at most 2**20 in `floors`."""
+    """Return the double that represents a scale of at most 2**20 in `floors`."""
     return float(max(scale, _SMALLEST_FACTOR))
 
 
@@ -322,7 +322,7 @@ def floors(words: Words, factor: float, *, log: Log = np.log) -> tuple[Floats, L
 def reach(words: Words, x: Floats | float, slack: float, *, log: Log = np.log) -> tuple[NDArray[np.bool_], Lanes]:
     """Return whether E >= x for each word, and the lanes where that is not known.
 
-    Each x must be within `slack` of the number it stands for, or both must exceed 16.
+    Each x must be within `slack` of the number it represents, or both must exceed 16.
     """
     excess = logs(words, log=log)
     np.negative(excess, out=excess)

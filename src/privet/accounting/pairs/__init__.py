@@ -1,6 +1,6 @@
-"""Every dominating pair. Each keeps the promise of `core.event.Pair` and nothing more is asked of it.
+"""Every dominating pair. Each keeps the promise of `core.event.Pair` and needs nothing more.
 
-A pair may also say that it is symmetric (`symmetric`), that its first side is the one with the unit (`ordered`), how it
+A pair may state that it is symmetric (`symmetric`), that its first side is the one with the unit (`ordered`), how it
 composes with itself and its kind (`repeated`, `merged`), or that it is another pair that may fail (`without_failure`):
 that saves work and makes answers tighter.
 """

@@ -71,7 +71,7 @@ class GaussianPair(Symmetric):
     y = epsilon/mu - mu/2 this is phi(y) (R(y) - R(y + mu)), and for small mu phi(y) times the integral of -R'
     over [y, y + mu]: both without cancellation.
 
-    With `blur`, the pair stands for any two distributions whose densities lie within factors e**-blur and e**blur
+    With `blur`, the pair represents any two distributions whose densities lie within factors e**-blur and e**blur
     of the Gaussian ones, outside a set of probability below 1e-300, such as a discrete Gaussian on a lattice
     that is very fine against its noise. For a set S within, P'(S) - e**epsilon Q'(S) <= e**blur (P(S) -
     e**(epsilon - 2 blur) Q(S)), hence H'(epsilon) <= e**blur H(epsilon - 2 blur) + 1e-300.

@@ -1,6 +1,6 @@
 """Dominating pairs made from less: a range of losses, a zCDP promise, or another pair that may fail or be sampled.
 
-Each is an upper bound for everything that keeps the promise. None of them looks at what kind of pair it is given.
+Each is an upper bound for everything that keeps the promise. None of them depends on the kind of its pair.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ class SampledPair:
 
 
 def _weighted(weight: Floats | float, curve: Floats) -> Floats:
-    """Return a part of a curve, rounded up; of what is above 0 something remains, however little."""
+    """Return a part of a curve, rounded up; a value above 0 stays above 0, however little."""
     return np.where(curve > 0, up(np.maximum(weight * curve, LEAST)), 0.0)
 
 

@@ -170,7 +170,7 @@ _FINE = 512
 """From this many steps per standard deviation on, sums are computed as integrals with corrections."""
 _TERMS = 12
 _BARE = Fraction(1, 2**800)
-"""Below this variance nothing is said of the noise."""
+"""Below this variance nothing is claimed about the noise."""
 _FINEST = 10**8
 """From here on the corrections are below a double's resolution, and are bounded instead of computed."""
 

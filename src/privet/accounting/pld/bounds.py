@@ -34,7 +34,7 @@ from .distribution import (
 # Reads an event into the pairs that it is made of, each with its count, and what is certain to be simpler together.
 #
 # Pairs that know how to merge (Gaussians, zCDP promises) become one; failures leave their pairs and are multiplied
-# exactly. No class is inspected: a pair is asked whether it can.
+# exactly. No class is inspected: a pair states whether it can.
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def gather(event: Event) -> Gathered:
     """Return the pairs of an event's atoms. The directions of all pairs go together: forward with forward.
 
     Pairs that do not know which of their sides has the unit are taken to be about the same two data sets, in the order
-    in which they are given. Beside one that does know, such as a sampled pair, they may be either way round.
+    in which they are passed. Beside one that does know, such as a sampled pair, they may be either way round.
 
     Guarantee: the product of the pairs, with the failure, dominates the event.
     Cites: [ZDW22, dominating pairs compose].
@@ -141,7 +141,7 @@ _LEVEL = 24.0
 
 
 class Sketch:
-    """One direction of a composition, each pair on a coarse lattice of its own: an upper bound, if a rough one."""
+    """One direction of a composition, each pair on its own coarse lattice: an upper bound, if a rough one."""
 
     def __init__(self, parts: Sequence[LossPart]) -> None:
         self.moments = Moments(parts)
@@ -173,7 +173,7 @@ class Aim:
     width: float
 
     def window(self, parts: Sequence[LossPart]) -> LossWindow:
-        """Return the window in lattice points, no larger than what the parts can reach together."""
+        """Return the window in lattice points, no larger than the parts' joint reach."""
         step, whole = parts[0].lattice.step, support(parts)
         low = max(whole.lowest, math.floor(max(self.low, -1e300) / step))
         high = min(whole.highest, math.ceil(min(self.high, 1e300) / step))
@@ -271,7 +271,7 @@ def _least(objective: Callable[[float], float]) -> tuple[float, float]:
 
 _RATIO = 1.0005
 _FINEST = 1 << 19
-"""Most lattice points to which a bracket is refined; what is still open then stays open."""
+"""Most lattice points to which a bracket is refined; a gap that is still open then stays open."""
 _SMALL = 1e-7
 """Tails of single events are cut where they cannot add more than this part of delta."""
 _LARGEST_EPSILON = 1e9
@@ -415,7 +415,7 @@ def _epsilon(event: Event, delta: Number, tolerance: float, *, tight: bool) -> B
     positive(tolerance, "tolerance")
     gathered = gather(event)
     left = remaining(allowed, gathered.failure)
-    if allowed < Fraction(gathered.failure):  # the failures alone may exceed delta, whatever the pairs say
+    if allowed < Fraction(gathered.failure):  # the failures alone may exceed delta, whatever the pairs cost
         bounds = Bounds(0.0, math.inf)
     elif not gathered.pairs:
         bounds = Bounds(0.0, 0.0)

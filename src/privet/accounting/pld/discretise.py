@@ -1,7 +1,7 @@
 """Puts a pair's privacy loss on a lattice: once from above, by connecting the dots, and once from below.
 
-All that is asked of a pair is its curve h(g) = H at e**epsilon = g, which is convex and falls from h(0) = 1. Lattice
-masses p at losses l stand for the curve sum of p (1 - g e**-l)+ plus the mass at infinity. Composition respects the
+Only the curve of a pair is used, h(g) = H at e**epsilon = g, which is convex and falls from h(0) = 1. Lattice
+masses p at losses l represent the curve sum of p (1 - g e**-l)+ plus the mass at infinity. Composition respects the
 order of such curves whatever their total mass: replacing one factor of a product by a larger curve can only raise the
 integral of (dP - g dQ)+. So a curve that is nowhere below h gives upper bounds, one that is nowhere above gives lower
 bounds. Nothing here may place a point by hope: every step raises the upper curve and lowers the lower one.
@@ -37,14 +37,14 @@ _FEWEST = 4
 _NEAR = 2.0**-8
 """The part of a cell over which its first and its last chord are taken."""
 _NOISE = 2.0**-30
-"""What prolonging such a chord across its cell can make of a pair's relative error of 1e-12."""
+"""The growth of a pair's relative error of 1e-12 when such a chord is prolonged across its cell."""
 _ROUNDING = 2.0**-48
 _FLAT = 2.0**-42
 
 
 @dataclass(frozen=True, eq=False)
 class Lattice:
-    """The loss of one event in one direction: `masses` at (lowest + i) step, `infinite`, and what was cut off."""
+    """The loss of one event in one direction: `masses` at (lowest + i) step, `infinite`, and the cut-off mass."""
 
     step: float
     lowest: int

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 # Composes losses on a lattice by Fourier transform, and bounds how wrong the result can be, term by term.
 #
 # The masses are first tilted: multiplied by exp(tilt loss) and normalised. With the tilt near the saddle point of the
-# tail that is asked for, that tail becomes the bulk, so that errors are relative to delta and not to 1. Nothing here
-# knows what a pair is; nothing here hides an error in a rounding.
+# requested tail, that tail becomes the bulk, so that errors are relative to delta and not to 1. Nothing here
+# depends on pairs; nothing here hides an error in a rounding.
 
 
 _UNIT = 2.0**-53
@@ -59,10 +59,10 @@ class LossWindow:
 
 @dataclass(frozen=True, eq=False)
 class Composition:
-    """Tilted, normalised masses of a composition, the log of what they were divided by, and three errors.
+    """Tilted, normalised masses of a composition, the log of their divisor, and three errors.
 
     `above` and `below` bound the tilted mass beyond either end of the window, which wraps around to the other end.
-    `rounding` bounds the Euclidean norm of what floating point does to the masses.
+    `rounding` bounds the Euclidean norm of the floating-point error of the masses.
     """
 
     masses: Floats
@@ -137,7 +137,7 @@ class Moments:
 
 
 def support(parts: Sequence[LossPart]) -> LossWindow:
-    """Return the window that holds every finite loss of the composition."""
+    """Return the window that contains every finite loss of the composition."""
     low = sum(part.times * part.lattice.lowest for part in parts)
     high = sum(part.times * (part.lattice.lowest + len(part.lattice.masses) - 1) for part in parts)
     return LossWindow(low, high)
@@ -217,7 +217,7 @@ def _multiplied(factors: Sequence[_Factor], size: int) -> tuple[Floats, float]:
 
 
 def _grouped(factors: Sequence[_Factor], size: int) -> list[_Factor]:
-    """Return fewer factors with the same product: short ones are multiplied on circles that hold all of it."""
+    """Return fewer factors with the same product: short ones are multiplied on circles that contain all of it."""
     from scipy.fft import next_fast_len
 
     made: list[_Factor] = []
@@ -284,7 +284,7 @@ _TALLEST = 600.0
 
 @dataclass(frozen=True, eq=False)
 class LossDistribution:
-    """An upper bound on how well two data sets can be told apart: masses at (lowest + i) step, and what they leave out.
+    """An upper bound on how well two data sets can be distinguished: masses at (lowest + i) step, and the rest.
 
     delta(epsilon) is the sum of mass (1 - exp(epsilon - loss))+, plus `infinite` (losses without end), plus
     `truncation` (tails of single events that were cut off), plus exp(-tilt (epsilon - anchor)) times `aliasing` (mass
@@ -311,7 +311,7 @@ class LossDistribution:
         return self.step * np.arange(self.lowest, self.lowest + len(self.masses), dtype=np.float64)
 
     def errors(self, epsilon: float) -> dict[str, float]:
-        """Return the three error terms as they stand at this epsilon."""
+        """Return the three error terms at this epsilon."""
         factor = self._factor(epsilon)
         return {
             "truncation": self.truncation,
@@ -347,7 +347,7 @@ class LossDistribution:
             return float(np.sum(self.masses[start:] * -np.expm1(np.minimum(epsilon - losses, 0.0))))
 
     def seen_and_infinite(self, epsilon: float) -> float:
-        """Return delta without the error terms: what the lattice shows, not a bound."""
+        """Return delta without the error terms: the lattice's value, not a bound."""
         return self.seen(epsilon) + self.infinite
 
     def at_lattice_points(self) -> tuple[Floats, Floats]:
