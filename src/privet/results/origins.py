@@ -192,7 +192,7 @@ def _over(one: _Terms, other: _Terms) -> _Terms | None:
 _LINES: Mapping[str, Callable[..., _Terms | None]] = {
     "add": _plus,
     "subtract": lambda one, other: _plus(one, other, -1.0),
-    "negate": lambda one: _times(one, ([], -1.0)),
+    "negate": lambda terms: _times(terms, ([], -1.0)),
     "multiply": _times,
     "divide": _over,
 }
