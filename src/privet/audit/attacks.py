@@ -48,7 +48,7 @@ class Outcome:
     broke: bool
     held: bool
     why: str
-    """What the careless program got wrong, and what is done instead."""
+    """The mistake of the careless program, and the remedy."""
 
     def __str__(self) -> str:
         lines = (
@@ -173,7 +173,7 @@ def _outcome(name: str, careless: Any, mechanism: Any, claimed: Claimed) -> Outc
     )
 
 
-# Too many answers that are too accurate give the whole table away; and one mean of many bits tells who is in it.
+# Too many answers that are too accurate give the whole table away; and one mean of many bits shows who is in it.
 
 
 _RESPONDENTS = 128
@@ -306,7 +306,7 @@ ATTACKS: Mapping[str, Callable[[], Outcome]] = {
 
 @dataclass(frozen=True)
 class Broken:
-    """A mechanism that claims more privacy than it provides: what is wrong with it, and how it is caught."""
+    """A mechanism that claims more privacy than it provides: its fault, and how it is caught."""
 
     name: str
     wrong: str

@@ -57,7 +57,7 @@ _WEIGHED = 512
 _SMOOTH = 4.0
 """Sightings that every bin is given under both neighbours, so that a rare one does not look telling by luck."""
 _APART = 2.5
-"""Standard deviations by which the ratios of two bins, and then of what was pooled, must differ to be kept apart."""
+"""Standard deviations by which the ratios of two bins, and then of pooled ones, must differ to be kept apart."""
 _TOLD = 4
 _ROWS_TOLD = 3
 
@@ -372,8 +372,8 @@ def find_witness(
 ) -> Witness:
     """Return the event, and the claimed (epsilon, delta), that these releases refute best or come closest to.
 
-    `claims` are points that a claim makes, each of which must hold. What is returned is a guess, to be put to the
-    test on this many `trials` with other releases of each.
+    `claims` are points that a claim makes, each of which must hold. The result is a guess, to be put to the test on
+    this many `trials` with other releases of each.
     """
     best, witness = 0.0, None
     # scores are learnt on one half and compared on the other, or those that learnt luck by heart would win
@@ -432,8 +432,8 @@ def audit(
 
     `mechanism` is a mechanism, a function of one input, or, with `batched`, a function of an input and a count that
     returns this many releases at once: an array with a row for each, or a sequence of numbers, texts or tables. A call
-    that raises counts as an output of its own, unless every call does.
-    `claimed` is an epsilon, a pair (epsilon, delta), a budget, or an event, which claims a whole curve.
+    that raises counts as a separate output, unless every call does. `claimed` is an epsilon, a pair (epsilon, delta), a
+    budget, or an event, which claims a whole curve.
 
     Args:
         mechanism: a mechanism, or a function of one input.

@@ -31,10 +31,10 @@ class AuditEntry:
     """A mechanism, neighbours that come close to its claim, and how to draw many releases.
 
     `make(leak)` returns the draws of a mechanism made for `leak` times the epsilon that is claimed: 1 for the honest
-    one, more for the planted fault, which leaks `fault` times what is claimed. `claimed` is what is put to the test:
-    what the mechanism states, or the exact curve of this very pair, where that is less than the `stated` epsilon.
-    It may be a function that computes it, which is called when the entry is judged. `pairs` are the values between
-    which the low bits of doubles are compared.
+    one, more for the planted fault, which leaks `fault` times the claim. `claimed` is the tested claim: what the
+    mechanism states, or the exact curve of this very pair, where that is less than the `stated` epsilon. It may be a
+    function that computes it, which is called when the entry is judged. `pairs` are the values between which the low
+    bits of doubles are compared.
     """
 
     name: str

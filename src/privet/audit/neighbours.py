@@ -1,6 +1,6 @@
 """The neighbours of the data at hand: tables without a unit, or with it turned into another. Custodians only.
 
-An engine of its own, over copies of the tables. What it reads is private, and nothing of it is released.
+A separate engine, over copies of the tables. What it reads is private, and nothing of it is released.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from privet.strategy.residuals import ResidualStrategy
 
 # What a pass of a plan claims about two neighbours, and how much of it two readings use: in integers, exactly.
 #
-# Knows plans and what an engine read; never touches tables. What is measured is private, like the readings.
+# Knows plans and what an engine read; never touches tables. Measurements are private, like the readings.
 
 
 Cell = tuple[Any, ...]
@@ -72,7 +72,7 @@ class Claim:
     measured: Measured
 
     def read(self, size: Fraction | int) -> float:
-        """Return a size, or the root of a squared one, in the units of what is counted or summed."""
+        """Return a size, or the root of a squared one, in the units of the count or sum."""
         return math.sqrt(size) * float(self.unit) if self.norm in ("L2", "part") else float(size * self.unit)
 
 
@@ -446,7 +446,7 @@ class Bench(DuckDB):
         """Return what a scan returns in the world that was entered."""
         relation = relation_sql(scan.table, self._tables, self._worlds, _SECRET, DUCKDB)
         if scan.places is not None:
-            # place by place: blocks of places are a matter of what is looked at, not of what a unit weighs
+            # place by place: blocks of places concern which ranks are looked at, not what a unit weighs
             counted = counting(replace(scan, near=None), relation, _SECRET, DUCKDB)
             counts = as_counts(self._fetch_arrays(counted.sql, counted.parameters), counted.kinds)
             return Seen(

@@ -30,7 +30,7 @@ Place = tuple[str | int, ...]
 """Where a value stands in a release: () for a single value, (3,) in a vector, ("n", 0) in a table."""
 
 LARGEST = 1e299
-"""Numbers beyond this size count as this; what is larger stands for something else."""
+"""Numbers beyond this size count as this; larger ones stand for something else."""
 _NAN, _ABSENT, _NONE, _INFINITE, _TEXT = -1e300, -2e300, -3e300, 1e300, 1e301
 _MOST_PLACES = 512
 _BATCHED = "it takes an input and a count, and returns an array with a row for each release, or a list of this length"
@@ -81,7 +81,7 @@ def places_of(*several: Releases) -> tuple[Place, ...]:
 
 
 def read_releases(outputs: Outputs, count: int) -> Releases:
-    """Return releases as numbers, refusing what is not this many of them."""
+    """Return releases as numbers, refusing any other number of them."""
     columns = _frame(outputs)
     if columns is not None:
         _check(len(outputs), count)

@@ -221,7 +221,7 @@ class _Sought:
                 self._worst[place] = (far, unit)
 
     def moves(self) -> Iterator[Moved]:
-        """Yield what was found."""
+        """Yield the results."""
         for claim, (far, unit) in zip(self._claims, self._worst, strict=True):
             yield _as_moved(claim, far, unit)
 
@@ -233,9 +233,9 @@ def _as_moved(claim: Claim, far: Fraction | int, unit: Any) -> Moved:
 def _sought(plan: Plan, bench: Bench) -> Iterator[_Sought]:
     """Yield the passes of a plan, each with what it may read.
 
-    Where values are found first, what is found depends on noise, and the claims of later passes hold whatever it is:
-    they are replayed for all values that occur, for every other one, and for none. Where a limit is chosen
-    first, the claims of the pass that it bounds are replayed at several.
+    Where values are found first, they depend on noise, and the claims of later passes hold whatever they are: they are
+    replayed for all values that occur, for every other one, and for none. Where a limit is chosen first, the claims of
+    the pass that it bounds are replayed at several.
     """
     founds: list[list[Any]] = [[]]
     if plan.finds_first:

@@ -134,7 +134,7 @@ def power(counts: Counts, epsilon: float, delta: float, alarm: float, *, more: f
     event shows all that is claimed, this is the chance to catch an epsilon that is understated by the part.
 
     Args:
-        counts: what was seen.
+        counts: the counts that were seen.
         epsilon: the privacy loss.
         delta: the probability with which it may be exceeded.
         alarm: the probability with which a true claim is refuted.

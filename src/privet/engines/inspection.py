@@ -1,4 +1,4 @@
-"""A custodian's look at the sources of tables: are they there, and are they what is declared? With each engine.
+"""A custodian's look at the sources of tables: are they there, and as declared? With each engine.
 
 The results reveal facts about the data. They are for the custodian alone and never part of a session.
 """
@@ -33,14 +33,14 @@ _SETTINGS = {
 
 @dataclass(frozen=True)
 class Inspected:
-    """What is wrong with a source, and how many of its columns are not declared."""
+    """The faults of a source, and how many of its columns are not declared."""
 
     problems: tuple[str, ...]
     undeclared: int = 0
 
 
 def inspect(name: str, table: Table) -> Inspected:
-    """Return whether a source fits what is declared: its columns and their types, how many rows and units it has."""
+    """Return whether a source fits its declaration: its columns and their types, how many rows and units it has."""
     missing = _missing(name, table.source)
     if missing:
         return Inspected(missing)
@@ -142,7 +142,7 @@ def _missing(name: str, source: object) -> tuple[str, ...]:
 
 
 def _counted(name: str, schema: Schema, count: int, units_in: Callable[[str], int]) -> Iterator[str]:
-    """Yield what is wrong with the number of rows, and with that of units: the different values in a column."""
+    """Yield faults of the number of rows, and of that of units: the different values in a column."""
     if count > schema.rows:
         yield f"table {name!r} has more rows than the {schema.rows:,} that are declared; raise rows"
     if schema.units is None:
@@ -173,7 +173,7 @@ def _fetch(connection: Any, sql: str) -> list[tuple[Any, ...]]:
 
 
 def inspect_tables(address: Postgres, tables: Mapping[str, Table]) -> dict[str, Inspected]:
-    """Return what is wrong with each table: the role's rights, the table's own nature, its columns, rows and units."""
+    """Return the faults of each table: the role's rights, the table's own nature, its columns, rows and units."""
     try:
         with PostgresEngine(address, {}) as engine:
             return {name: _inspect_stored(engine, name, table) for name, table in tables.items()}
@@ -228,7 +228,7 @@ def columns_in(address: Postgres, source: PostgresTable) -> list[tuple[str, Kind
 
 
 def inspect_frames(tables: Mapping[str, Table], place: Spark) -> dict[str, Inspected]:
-    """Return whether each source fits what is declared: its columns and their types, how many rows and units it has."""
+    """Return whether each source fits its declaration: its columns and their types, how many rows and units it has."""
     session, own = open_session(place)
     try:
         return {name: _inspect_frame(session, name, table) for name, table in tables.items()}

@@ -1,4 +1,4 @@
-"""Intervals and tests on released numbers. Nothing here sees data."""
+"""Intervals and tests on released numbers. Nothing here reads data."""
 
 from .finding import adjusted_p_values, judge_together
 from .histogram_tests import Fit, fit_of_noisy_total, goodness_of_fit, rank_test

@@ -1,4 +1,4 @@
-"""Error bars for released sums and what is computed from them: the law of the noise, closed forms, simulation."""
+"""Error bars for released sums and numbers computed from them: the law of the noise, closed forms, simulation."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def averaged(laws: Sequence[Law]) -> tuple[Law, list[float]]:
 
     The weights are w_j = b_j^-2 / sum b_k^-2 for scales b_j: inverse to the variances. All noises lie on one grid, of
     step s: each is at most s/2 from noise without a grid, in distribution, and so is their average, as weights add up
-    to 1. Scales that differ only in a common factor give the same parts.
+    to 1. Scales that differ only in a common factor have the same parts.
     """
     first = laws[0]
     if any((law.family, law.step, law.parts) != (first.family, first.step, (1.0,)) for law in laws):
@@ -261,7 +261,7 @@ def _laplace_widths(tail: float, parts: tuple[float, ...] = (1.0,)) -> tuple[Flo
     return ratios, high
 
 
-# Error bars for released sums and what is read from them: in closed form, or by simulating the known noise.
+# Error bars for released sums and numbers read from them: in closed form, or by simulating the known noise.
 
 
 POINTS = 4096
@@ -319,8 +319,8 @@ def simulated_bars(
 ) -> Bars:
     """Return bars for a function of released sums, by adding their known noise again and reading each time.
 
-    The noise is symmetric, so released minus noise is distributed as released plus noise: the quantiles of
-    the function over it are those of the function of the true sums, given what was released. Each row has its tail.
+    The noise is symmetric, so released minus noise is distributed as released plus noise: the quantiles of the function
+    over it are those of the function of the true sums, given the release. Each row has its tail.
     """
     import numpy as np
 
@@ -344,7 +344,7 @@ def simulated_errors(
 
 
 def _noisy(released: Sequence[Floats], laws: Sequence[Law], tail: Floats) -> Iterator[tuple[slice, list[Floats]]]:
-    """Return block after block of rows, and what was released for them with every point of the noise added."""
+    """Return block after block of rows, and their released numbers with every point of the noise added."""
     import numpy as np
 
     noise = noise_points(laws, points_for(len(tail), float(np.max(tail, initial=0.0))))
@@ -419,12 +419,12 @@ def _inside(share: Floats) -> Floats:
     return np.asarray(np.clip(share, 1e-12, 1 - 1e-12), dtype=np.float64)
 
 
-# Error bars for what is derived from released sums by any formula, straight or not.
+# Error bars for numbers derived from released sums by any formula, straight or not.
 #
 # Where a formula moves in proportion to the noise, the middle part of its values under fresh noise is an interval as
 # good as the noise's own. Where it has a corner within reach of the noise (clamped at zero, an absolute difference, the
-# larger of two) or bends, that part leaves out what is true: there the interval is all that the formula makes of every
-# noise that is not improbable, which covers it whatever the formula.
+# larger of two) or bends, that part leaves out the true value: there the interval is all that the formula makes of
+# every noise that is not improbable, which covers it whatever the formula.
 
 
 _STRAIGHT = 0.02

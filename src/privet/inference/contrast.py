@@ -39,7 +39,7 @@ _GRID = 801
 
 @dataclass(frozen=True, eq=False)
 class Contrast:
-    """theta of one equation less `factor` times that of another: a difference, or what is 0 at their ratio."""
+    """theta of one equation less `factor` times that of another: a difference, or a number that is 0 at their ratio."""
 
     one: Equation
     other: Equation
@@ -276,8 +276,8 @@ def all_equal(equations: Equation, *, digest: str) -> Homogeneity:
     """Return the test of the hypothesis that the numbers of all groups are equal.
 
     With r_g = top_g - m bottom_g and V_g its variance by noise and sampling, T is the least over m of sum r_g^2 / V_g.
-    For fixed V it is the length of what is left of r / sqrt(V) once its part along bottom / sqrt(V) is taken away, so
-    that normal errors make it chi-squared with one degree less than there are groups. Laplace noise is simulated.
+    For fixed V it is the length of the rest of r / sqrt(V) once its part along bottom / sqrt(V) is taken away, so that
+    normal errors make it chi-squared with one degree less than there are groups. Laplace noise is simulated.
 
     Guarantee: the level, where sampling errors are normal. At the true m, sum r_g^2 / V_g has a law that does not
     depend on the divisors, and T is no larger: where some divisor is near its noise, that law is used, for any divisor.

@@ -1,4 +1,4 @@
-"""Numbers of a population as estimating equations: what was released implies top - theta * bottom = 0, but for errors.
+"""Numbers of a population as estimating equations: the release implies top - theta * bottom = 0, but for errors.
 
 A value is tested by how far that residual is from zero, against the law of its noise and of sampling; the values that
 are not rejected are its interval (test inversion; Fieller's for ratios). Uses released numbers and public facts only.
@@ -164,7 +164,7 @@ class Equation:
 
 
 def noises(law: Law) -> tuple[tuple[float, ...], float]:
-    """Return the scales of the Laplace noises that a law is the sum of, and the deviation of what is normal in it."""
+    """Return the scales of the Laplace noises that a law is the sum of, and the deviation of its normal part."""
     scales = getattr(law, "several", None)
     if scales is not None:
         return tuple(scale for scale, times in scales for _ in range(times)), 0.0
@@ -182,7 +182,7 @@ def inverted(
 ) -> tuple[Floats, Floats]:
     """Return the first values on either side of a center at which a p-value falls below a tail; an end if none does.
 
-    The search goes outwards by doubling steps, then halves what is between: the p-value falls from the center on.
+    The search goes outwards by doubling steps, then halves the gap: the p-value falls from the center on.
     """
     import numpy as np
 

@@ -49,7 +49,7 @@ class Finding:
     notes: tuple[str, ...] = ()
     """What to know when reading the numbers; warnings stand first."""
     cost: Mapping[str, float] = field(default_factory=dict)
-    """What was paid; nothing for numbers that had been released before."""
+    """The cost; nothing for numbers that had been released before."""
     receipt: Receipt | None = None
 
     def __post_init__(self) -> None:
@@ -329,12 +329,14 @@ def judge_together(
 
     All tests that were planned belong to the family, whatever they found: leaving some out after seeing them, or adding
     hypotheses that the answers suggested, makes another family. With method "spending" the findings are those so far,
-    in the order in which the tests were planned: what is rejected stays so, whether you stop or go on.
+    in the order in which the tests were planned: a rejected hypothesis stays so, whether you stop or go on.
 
     Args:
-        findings: what the tests found. method: how p-values are adjusted, as for `adjusted_p_values`. level: the error
-        level of the family. disjoint: whether the tests are of different people and of noise that was drawn for each
-        separately. shares: with "spending", the share of the level of each test, as for `adjusted_p_values`.
+        findings: what the tests found.
+        method: how p-values are adjusted, as for `adjusted_p_values`.
+        level: the error level of the family.
+        disjoint: whether the tests are of different people and of noise that was drawn for each separately.
+        shares: with "spending", the share of the level of each test, as for `adjusted_p_values`.
 
     Example:
         >>> one = privet.inference.proportion_test(62.3, people=100, epsilon=1, equals=0.5)

@@ -1,6 +1,6 @@
 """Totals that agree with their parts: tables of sums at several levels, made consistent by weighted least squares.
 
-Uses released numbers and public variances only. A level is a set of axes; its table holds a number for each combination
+Uses released numbers and public variances only. A level is a set of axes; its table has a number for each combination
 of their values, and a coarser level is a finer one summed up.
 """
 
@@ -127,10 +127,10 @@ class Noise:
 def reconcile(tables: Mapping[Axes, Floats], variances: Mapping[Axes, float]) -> dict[Axes, Floats]:
     """Return the tables that agree with each other and are nearest to those given, by weighted least squares.
 
-    A table falls apart into components, one for each subset of its axes: what is left of the sums over the other axes
-    once every mean along an axis is taken away. Components are orthogonal, a level contains those of all its subsets,
-    and summing n cells up multiplies the variance of a component by n. So each component is averaged over the levels
-    that contain it, with weights one over its variance there, and put together again.
+    A table falls apart into components, one for each subset of its axes: the rest of the sums over the other axes once
+    every mean along an axis is taken away. Components are orthogonal, a level contains those of all its subsets, and
+    summing n cells up multiplies the variance of a component by n. So each component is averaged over the levels that
+    contain it, with weights one over its variance there, and put together again.
 
     Guarantee: post-processing of released numbers by public variances. The best linear unbiased estimate, where the
     true tables agree.
@@ -187,7 +187,7 @@ def noise_of(sizes: Mapping[int, int], variances: Mapping[Axes, float]) -> dict[
 
 
 def _check_levels(sizes: Mapping[int, int], variances: object) -> None:
-    """Refuse what is not the sizes of axes and the variances of levels over them."""
+    """Refuse anything but sizes of axes and variances of levels over them."""
     if not isinstance(sizes, Mapping) or not sizes:
         raise BadParameter("sizes", sizes, "a mapping of axes to how many values they have")
     for axis, size in sizes.items():

@@ -115,8 +115,8 @@ class LinearFit:
         moments: the noisy sums.
         columns: the factors that explain.
         target: the factor that is explained.
-        ridge: what is added to the squares of each factor before coefficients are estimated; "auto" where it is chosen
-            by the noise. It changes estimates only.
+        ridge: the term that is added to the squares of each factor before coefficients are estimated; "auto" where it
+            is chosen by the noise. It changes estimates only.
 
     Guarantee: for the true coefficients b, X'y - X'X b has mean 0; its variance is that of the noise of one symmetric
     draw at b, plus C s^2 X'X for rows with independent errors of variance s^2 of which one unit has C at most. A value
@@ -257,7 +257,7 @@ class LinearFit:
         return self._weights(b), self._sampled * variance
 
     def along(self, direction: Sequence[float] | Floats, confidence: float, offset: float = 0.0) -> CoefficientBound:
-        """Return what is known of a linear function of the coefficients, plus a constant.
+        """Return the bound on a linear function of the coefficients, plus a constant.
 
         Args:
             direction: the factor of each coefficient.

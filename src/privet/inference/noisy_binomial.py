@@ -369,7 +369,7 @@ class NoisePart:
     def waves(self, frequencies: Floats) -> tuple[Floats, None]:
         """Return the characteristic function, which is real: no angle.
 
-        That of rounded noise is that of what was drawn times that of the rounding.
+        That of rounded noise is that of the draw times that of the rounding.
         """
         import numpy as np
 

@@ -109,7 +109,7 @@ def read_noise(noise: object, cells: int) -> CellNoise:
 
 
 class FixedPoints:
-    """Uniform numbers that are fixed by what was released: asking again finds the same p-value, with none to choose.
+    """Uniform numbers that are fixed by the release: asking again finds the same p-value, with none to choose.
 
     They are the output of a hash function in order, the same everywhere and for ever.
     """
@@ -130,12 +130,12 @@ class FixedPoints:
 
 
 LEAST_MARGIN = 0.5
-"""The public rule that takes noisy counts to shares: what is less than this counts as this, and all are scaled to 1."""
+"""The public rule that takes noisy counts to shares: smaller shares count as this, and all are scaled to 1."""
 
 
 @dataclass(frozen=True)
 class TableModel:
-    """What a hypothesis expects of a table of rows and columns, beside what is public about its counts.
+    """What a hypothesis expects of a table of rows and columns, beside the public facts about its counts.
 
     `shares` are those of the cells where the hypothesis fixes them; None where it states that rows and columns are
     independent, and their shares are estimated. `size` is the number of rows behind the table where that is public.

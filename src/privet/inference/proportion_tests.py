@@ -596,13 +596,15 @@ def needed(
     """Return how many people a test of a proportion needs at an epsilon, or how much epsilon with this many people.
 
     Args:
-        equals: the share under the hypothesis; of two groups, the share of the second. when: the share that the test
-        should distinguish from it; of two groups, the share of the first. people: how many people are asked, in each
-        group, to find the epsilon. Pass either people or epsilon. epsilon: the privacy loss of the release, to find the
-        number of people. delta: the delta of the release; 0 if left out. Two groups have none. power: the probability
-        with which the test should reject. alternative: "two-sided", "greater" or "less". level: the probability of
-        rejecting a true hypothesis. groups: 1, or 2 for the test of `two_proportions_test`, with equal groups whose
-        sizes are public.
+        equals: the share under the hypothesis; of two groups, the share of the second.
+        when: the share that the test should distinguish from it; of two groups, the share of the first.
+        people: how many people are asked, in each group, to find the epsilon. Pass either people or epsilon.
+        epsilon: the privacy loss of the release, to find the number of people.
+        delta: the delta of the release; 0 if left out. Two groups have none.
+        power: the probability with which the test should reject.
+        alternative: "two-sided", "greater" or "less".
+        level: the probability of rejecting a true hypothesis.
+        groups: 1, or 2 for the test of `two_proportions_test`, with equal groups whose sizes are public.
 
     Returns:
         The least number of people, in each group, or the least epsilon to three digits, rounded up.

@@ -36,10 +36,10 @@ _LEAST, _LARGEST = 0.1, 1e15
 def limit_for(noisy: Sequence[int], scale: float, people: float) -> int:
     """Return the limit that about this many people exceed, from noisy numbers of people by dyadic size.
 
-    Bin 0 holds those of size 1, and bin b those of sizes above 2**(b - 1) up to 2**b. Noise with the scale of a
-    Laplace's hides bins of fewer people than the limit is to leave, so the tail beyond those that are seen is
-    extrapolated: each bin is a part of the one before, and that part falls as for a Pareto, lognormal or geometric
-    tail, or as anything between. Every such tail is weighted by how well it fits.
+    Bin 0 has those of size 1, and bin b those of sizes above 2**(b - 1) up to 2**b. Noise with the scale of a Laplace's
+    hides bins of fewer people than the limit is to leave, so the tail beyond those that are seen is extrapolated: each
+    bin is a part of the one before, and that part falls as for a Pareto, lognormal or geometric tail, or as anything
+    between. Every such tail is weighted by how well it fits.
 
     Guarantee: post-processing of released numbers by public facts; from 1 to 2**(number of bins - 1).
     """

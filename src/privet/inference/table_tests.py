@@ -52,7 +52,7 @@ _SIMULATED = ((32, 9999), (200, 1999))
 """Up to this many cells there are this many."""
 
 _BLOCK = 2**16
-"""About how many cells are simulated at a time: a processor's cache holds them."""
+"""About how many cells are simulated at a time: they fit into a processor's cache."""
 
 MOST_CELLS = 500
 _ROUGH_COUNTS = "the counts with their noise are too far from normal for the chi-squared law"
@@ -66,7 +66,7 @@ _MOST_COUNT = 1e15
 
 @dataclass(frozen=True)
 class NoisyTable:
-    """Released counts of rows and columns, the noise on each, and what is public about the rows behind them.
+    """Released counts of rows and columns, the noise on each, and the public facts about the rows behind them.
 
     `size` is their number where it is public; one person has at most `each` of them. `digest` fixes simulated points.
     """
@@ -82,7 +82,7 @@ class NoisyTable:
         return FixedPoints(self.digest or self.counts.tolist(), self.counts.shape)
 
     def model(self, shares: Floats | None = None) -> TableModel:
-        """Return what is expected of the counts, with these shares or with rows and columns that are independent."""
+        """Return the model of the counts, with these shares or with rows and columns that are independent."""
         return TableModel(self.noise.variance, self.size, self.each, shares)
 
 
@@ -189,7 +189,7 @@ def finding_of_table(table: NoisyTable, shares: Floats | None, *, method: Method
 
 
 def _naive(finding: Finding, value: float) -> Finding:
-    """Return what the usual test would say, and that it is wrong: there is no p-value to take by mistake."""
+    """Return the result of the usual test, and that it is wrong: there is no p-value to take by mistake."""
     wrong = shown_p_value(_tail(value, int(finding.degrees or 1)))
     return replace(
         finding,
@@ -289,7 +289,7 @@ def _share_beyond(
 def _sampled(expected: Floats, shares: Floats, *, keeps_total: bool) -> Floats:
     """Return tables of sampled counts: independent Poisson ones, whose surplus is taken back where the total is fixed.
 
-    In proportion to what is expected: the counts then have the variance of a multinomial law.
+    In proportion to the expected counts: the counts then have the variance of a multinomial law.
     """
     import numpy as np
 

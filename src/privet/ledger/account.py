@@ -188,7 +188,7 @@ class BlockSums:
             if taken == amounts and blocks == touched:
                 return after
         after = self._added(touched, amounts)
-        if self.divisions:  # what has none is shared by all accounts, and would hold on to all that came of it
+        if self.divisions:  # sums without any are shared by all accounts, and would keep every result alive
             self._after[:] = [(touched, amounts, after)]
         return after
 
@@ -200,7 +200,7 @@ class BlockSums:
         return BlockSums({**self.divisions, name: known.add(touched, amounts)})
 
     def worst(self) -> Amounts | None:
-        """Return the most that one unit can have paid beyond what was charged for all data; None for nothing."""
+        """Return the most that one unit can have paid beyond the charges for all data; None for nothing."""
         if not self.divisions:
             return None
         paid = [most for division in self.divisions.values() if (most := division.worst())]
@@ -253,7 +253,7 @@ _SPENT: dict[type, tuple[str, ...]] = {
 """The sums that each kind of filter keeps."""
 
 _LEAST_AMOUNT, _LARGEST_AMOUNT = Fraction(1, 10**300), Fraction(10**300)
-"""Between which amounts every budget lies: what is derived from one is then a finite float above zero as well."""
+"""Between which amounts every budget lies: a number derived from one is then a finite float above zero as well."""
 
 
 _HEAVY = Fraction(10**400)
@@ -261,7 +261,7 @@ _HEAVY = Fraction(10**400)
 
 
 def _less(load: tuple[Exact, ...], due: tuple[Exact, ...]) -> tuple[Exact, ...]:
-    """Return what a unit had paid before it pays what is due."""
+    """Return the amounts that a unit had paid before it pays those due."""
     return tuple(
         paid if isinstance(paid, float) or isinstance(other, float) else max(paid - other, Fraction(0))
         for paid, other in zip(load, due, strict=True)
@@ -301,7 +301,7 @@ class Account:
                 return payment
         index = self._roomiest()
         due = amounts(self.filters[index], event)
-        # what is refused, and what is left, are those of the units that would pay for it
+        # the refusal and the remainder are those of the units that would pay for it
         self._with_load(index, _less(self._load_after(Payment(index, due), touched), due)).spend(event)
         raise InvariantError("a filter admits what it cannot pay for")
 
@@ -350,7 +350,7 @@ class Account:
         return self._with_load(payment.filter, self._load_after(payment, touched))
 
     def _load_after(self, payment: Payment, touched: Touched | None) -> tuple[Exact, ...]:
-        """Return what some unit would have paid beyond what was charged for all data so far."""
+        """Return what some unit would have paid beyond the charges for all data so far."""
         sums = self.blocks.get(payment.filter, NO_BLOCKS)
         if touched is None:
             worst = sums.worst() if self.blocks else None
@@ -380,7 +380,7 @@ class Account:
         return replace(self, filters=(*self.filters[:-1], more))
 
     def remaining(self, touched: Touched | None = None) -> Remaining:
-        """Return what is left of the filter that allows the largest event: about all data, or about some blocks."""
+        """Return the remainder of the filter that allows the largest event: about all data, or about some blocks."""
         if touched is None:
             return self.loaded(self._roomiest()).remaining()
         left = [self._left(index, touched) for index in range(len(self.filters))]
@@ -389,7 +389,7 @@ class Account:
     def _left(self, index: int, touched: Touched) -> Remaining:
         """Return what one filter still allows for some blocks, each of which takes it whole.
 
-        A unit that lies in several of them pays that many times: what is left is shared among these.
+        A unit that lies in several of them pays that many times: the remainder is shared among these.
         """
         sums = self.blocks.get(index, NO_BLOCKS)
         heavy = sums.add(touched, (_HEAVY,) * len(_SPENT[type(self.filters[index])])).worst() or ()
@@ -409,7 +409,7 @@ class Account:
         return Approximate(epsilon=sum((budget.epsilon for budget in approximate), Fraction(0)), delta=delta)
 
     def snapshot(self) -> list[dict[str, Any]]:
-        """Return what was spent, as plain data."""
+        """Return the amounts spent, as plain data."""
         return [
             {name: codec.write_amount(getattr(filter_, name)) for name in _SPENT[type(filter_)]}
             | ({"blocks": self.blocks[index].snapshot()} if index in self.blocks else {})
@@ -417,7 +417,7 @@ class Account:
         ]
 
     def restore(self, data: Any) -> Account:
-        """Return the account with what was spent read back from `snapshot`."""
+        """Return the account with the amounts spent read back from `snapshot`."""
         if not isinstance(data, list) or len(data) != len(self.filters):
             raise LedgerError("the cached balance does not fit the ledger's rules")
         kept = zip(self.filters, data, strict=True)

@@ -22,12 +22,12 @@ from .state import State, read_expiry, read_facts, read_limit, read_name
 
 
 class Administration:
-    """The rules of a ledger, and how they change. Nothing here undoes what was spent."""
+    """The rules of a ledger, and how they change. Nothing here undoes spending."""
 
     _history: StoredHistory
 
     def top_up(self, budget: Budget, *, reason: str, account: str | None = None) -> None:
-        """Add to an account's budget, or to the data set's, and state why. What was spent stays spent.
+        """Add to an account's budget, or to the data set's, and state why. Spent budget stays spent.
 
         Guarantee: afterwards the promise is the sum of the budgets; see `Account`.
         """
@@ -58,7 +58,7 @@ class Administration:
         """Open an account for one stream that promises something of any window of its steps, and return its receipt.
 
         Such an account has no cap, pays for no questions, and is no part of the data set's budget: the promise is of
-        its own kind. The same stream again returns the first receipt. `facts` are what is public about the stream.
+        its own kind. The same stream again returns the first receipt. `facts` are the public facts about the stream.
         """
         read_name(account, "account")
         read_name(digest, "digest")
@@ -75,7 +75,7 @@ class Administration:
             return Receipt(number, digest, account, str(history.head_at(number)), answered=False)
 
     def promises(self) -> dict[str, tuple[WEvent, Receipt, dict[str, Any]]]:
-        """Return the accounts opened for streams, by name: promise, receipt, and what is public about each."""
+        """Return the accounts opened for streams, by name: promise, receipt, and the public facts about each."""
         with self._history.reading() as history:
             promises = {}
             for account in sorted(history.state.promises):
@@ -93,7 +93,7 @@ class Administration:
     def reschedule(self, expires: Time | None, *, reason: str, account: str | None = None) -> None:
         """Set when an account's spending ends, or the data set's, or never with None, and state why.
 
-        What was spent before stays spent: a later end lets what is left be spent, and no more.
+        Spent budget stays spent: a later end lets the remainder be spent, and no more.
         """
         if account is not None:
             read_name(account, "account")

@@ -1,4 +1,4 @@
-"""The rules of every ledger: who pays for what, what is free, what is refused. It does not know the store.
+"""The rules of every ledger: who pays for which releases, and which are free or refused. It does not know the store.
 
 Each method is one transaction on the history: it reads the balance at the head, and appends or does not.
 """
@@ -106,7 +106,7 @@ class Bookkeeping(Administration, StepKeeping):
         describe the plan, in words and as plain data. With `blocks` it is charged for units in these blocks alone: who
         charges must have made sure that no other rows are read.
         """
-        # what is charged is what a reader of the ledger will see, not whatever the caller's object answers
+        # the charged event is the one that a reader of the ledger gets, not whatever the caller's object answers
         written = codec.write_event(event)
         event = codec.read_event(written)
         read_name(digest, "digest")
@@ -204,7 +204,7 @@ class Bookkeeping(Administration, StepKeeping):
             after: begin after the entry of this number.
             limit: at most this many charges.
             last: the latest charges, this many; without `after` and `limit`.
-            account: only what was charged to this account; `last` then looks among the latest charges of all.
+            account: only charges to this account; `last` then looks among the latest charges of all.
         """
         with self._history.reading() as history:
             entries = history.charges(_beginning(history, after, limit, last, charges=True))
@@ -229,7 +229,7 @@ class Bookkeeping(Administration, StepKeeping):
     def review(self) -> tuple[Suspect, ...]:
         """Return the releases that an earlier version made with a form of question that leaked, oldest first.
 
-        As far as their entries tell: some may be harmless, and none is missing. Changes nothing.
+        As far as their entries show: some may be harmless, and none is missing. Changes nothing.
         """
         with self._history.reading() as history:
             return review(history.entries())
@@ -245,7 +245,7 @@ class Bookkeeping(Administration, StepKeeping):
             return make_certificate(history, number)
 
     def balances(self) -> tuple[Balance, ...]:
-        """Return what is left of the data set's budget, and then of each account's, by name."""
+        """Return the remainder of the data set's budget, and then of each account's, by name."""
         with self._history.reading() as history:
             return balances_of(history.state, history.now())
 
@@ -257,9 +257,9 @@ class Bookkeeping(Administration, StepKeeping):
             return history.state.budget_of(account)
 
     def remaining(self, account: str | None = None, *, blocks: Touched | None = None) -> Remaining:
-        """Return what is left for an account under both caps, or of the data set's; for some blocks, or for all data.
+        """Return the remainder for an account under both caps, or of the data set's; for some blocks, or for all data.
 
-        With several (epsilon, delta) filters open, it is what is left of the one that allows the most.
+        With several (epsilon, delta) filters open, it is the remainder of the one that allows the most.
         """
         if account is not None:
             read_name(account, "account")
@@ -290,7 +290,7 @@ class Bookkeeping(Administration, StepKeeping):
     def block_balances(self, division: str, account: str | None = None) -> tuple[BlockShare, ...]:
         """Return how much of a budget the blocks of a division have spent, in runs of equal ones.
 
-        What was charged for all data counts in every block. Blocks that are not listed were charged nothing else.
+        Charges for all data count in every block. Blocks that are not listed were charged nothing else.
         """
         read_name(division, "division")
         if account is not None:

@@ -116,7 +116,7 @@ _HARMLESS = {"AND", "OR", "NOT", "IN", "IS"}
 class Suspect:
     """A release that may have disclosed more than it was charged for.
 
-    `sure` says whether its entry names such a form; otherwise the entry does not contain enough to leave it out.
+    `sure` states whether its entry names such a form; otherwise the entry does not contain enough to leave it out.
     """
 
     entry: int

@@ -1,6 +1,6 @@
 """Values and versioned JSON, both ways, and the hash chain over them. A later version must read what this one wrote.
 
-What is written is exact: rationals are strings, never floats. What is read is refused unless it is known, whole and
+Written values are exact: rationals are strings, never floats. Values are refused on reading unless known, whole and
 spelt the one way in which it is written. Nothing here looks up a class by a name that a file supplies.
 """
 
@@ -84,7 +84,7 @@ def read_rational(text: Json) -> Fraction:
 
 
 def write_amount(amount: Exact) -> str:
-    """Return what was taken as text: an exact rational, or inf in a measure that puts no bound on it."""
+    """Return an amount taken as text: an exact rational, or inf in a measure that puts no bound on it."""
     return "inf" if amount == math.inf else write_rational(Fraction(amount))
 
 
@@ -167,7 +167,7 @@ def read_budget(data: Json) -> Budget:
 
 _WORDS = frozenset((type(None), bool, str))
 _NUMBERS = _WORDS | {int}
-"""What is written as it is, and what is read as it is: done at once for many of them."""
+"""Values that are written and read unchanged: many of them at once."""
 
 _WIDE = 2**63
 

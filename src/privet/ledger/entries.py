@@ -107,7 +107,7 @@ class Payment:
 class Charged:
     """An event that is about to happen, as it is written, and what the data set's and the account's filters took.
 
-    Balances add up what was taken, so that no other machine and no later version comes to another sum.
+    Balances add up the amounts taken, so that no other machine and no later version comes to another sum.
     """
 
     account: str
@@ -120,7 +120,7 @@ class Charged:
     versions: tuple[tuple[str, str], ...] = ()
     text: str = ""
     facts_text: str | None = None
-    """What is public about the plan, as the text of a JSON object; None in entries of the first version."""
+    """The public facts about the plan, as the text of a JSON object; None in entries of the first version."""
     blocks: Touched | None = None
     """The blocks that are read, where the charge counts for units in these alone."""
 
@@ -131,7 +131,7 @@ class Charged:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What is public about the plan, as plain data; nothing where nothing is known."""
+        """The public facts about the plan, as plain data; nothing where nothing is known."""
         if self.facts_text is None:
             return {}
         try:
@@ -224,7 +224,7 @@ class Stepped:
 class PromiseOpened:
     """An account whose promise is about windows of steps, for one stream: it has no cap, and pays for nothing else.
 
-    `digest` stands for the stream's plan, and `facts_text` is what is public about it, as the text of a JSON object.
+    `digest` stands for the stream's plan, and `facts_text` has the public facts about it, as the text of a JSON object.
     """
 
     account: str
@@ -264,7 +264,7 @@ class Written:
         return {**body, "facts": json.loads(body["facts"])} if "facts" in body else body
 
     def entry(self) -> Entry:
-        """Return a charge as callers see it."""
+        """Return a charge as callers get it."""
         charge = self.record
         if not isinstance(charge, Charged):
             raise LedgerError(f"entry {self.number} of the ledger is not a charge")

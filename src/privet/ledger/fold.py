@@ -91,7 +91,7 @@ class BalanceFold:
 
     @property
     def rules(self) -> State:
-        """The accounts and their filters as they are, with what was spent some time ago."""
+        """The accounts and their filters as they are, with the amounts spent some time ago."""
         return self._state
 
     @property

@@ -1,8 +1,8 @@
 """Lets go of ledgers' files and connections before a process forks, and before it ends.
 
-SQLite remembers, for each file, which locks its process holds. A child inherits the memory and not the locks: it
-would write without them, and lose what it wrote when its parent closes the file. A connection to a server is one
-socket: of two processes that share it, each would read the other's replies.
+SQLite remembers, for each file, which locks its process has. A child inherits the memory and not the locks: it would
+write without them, and lose what it wrote when its parent closes the file. A connection to a server is one socket: of
+two processes that share it, each would read the other's replies.
 """
 
 from __future__ import annotations

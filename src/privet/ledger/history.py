@@ -34,7 +34,7 @@ CACHED_EVERY = 16
 
 _A_CHARGE = '"kind":"charge"'
 _MOST_PROVEN = 8
-"""For how many stores what was proven is remembered."""
+"""For how many stores the proof is remembered."""
 
 
 # What a store implements. Nothing in a row is trusted, so nothing in it has a type.
@@ -89,7 +89,7 @@ class Transaction(Protocol):
         """Keep a balance for the next process, in place of the one before. A store may leave this out."""
 
     def check(self) -> None:
-        """Raise `LedgerError` unless the store itself is sound, as far as it can tell."""
+        """Raise `LedgerError` unless the store itself is sound, as far as it can check."""
 
 
 @runtime_checkable
@@ -137,7 +137,7 @@ class History:
     def __init__(
         self, transaction: Transaction, clock: Clock, known: State | None, proven: bytearray | None = None
     ) -> None:
-        """Read what was written since a state that is known; without one, the cache or everything.
+        """Read the entries since a state that is known; without one, the cache or everything.
 
         `proven` contains the hashes of all entries up to that state, as this process has followed them, and is kept up
         to date. With it nothing is read from the cache, and no entry is believed whose hash is another.
@@ -146,7 +146,7 @@ class History:
         self._clock = clock
         self._proven = proven
         if proven is not None:
-            del proven[32 * (known.head.number if known is not None else 0) :]  # what was rolled back
+            del proven[32 * (known.head.number if known is not None else 0) :]  # entries that were rolled back
         state = known or (cached_state(transaction) if proven is None else None) or State()
         if state.head.number and self.head_at(state.head.number) != state.head:
             raise LedgerError(
@@ -343,8 +343,8 @@ def verify_rows(
 ) -> State:
     """Return the balance of a store after checking every row from the first, what each is filed under, and the cache.
 
-    The hash of each entry is added to `hashes`. Without `cache`, what was cached is neither believed nor looked at.
-    A `known` balance must be the one at its entry.
+    The hash of each entry is added to `hashes`. Without `cache`, the cached balance is neither believed nor read. A
+    `known` balance must be the one at its entry.
     """
     replay, checks = BalanceFold(), Checks()
     cached = cached_state(transaction, strict=True) if cache else None
@@ -459,7 +459,7 @@ def prove(transaction: Transaction) -> Proof:
 
 
 def remember(identity: Hashable, proof: Proof) -> None:
-    """Keep what was proven of a store for the next time that this process opens it."""
+    """Keep the proof of a store for the next time that this process opens it."""
     with _LOCK:
         _PROVEN.pop(identity, None)
         _PROVEN[identity] = proof

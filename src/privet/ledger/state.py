@@ -309,7 +309,7 @@ class State:
             account.check_spent()
 
     def known(self, name: str) -> Account:
-        """Return an account that has a cap of its own."""
+        """Return an account that has its own cap."""
         if name not in self.accounts:
             raise UnknownName("account", name, self.accounts)
         return self.accounts[name]
@@ -318,7 +318,7 @@ class State:
         return replace(self, accounts={**self.accounts, name: account})
 
     def snapshot(self) -> dict[str, Any]:
-        """Return what was spent and who is frozen, as plain data."""
+        """Return the amounts spent and the frozen accounts, as plain data."""
         return {
             "dataset": self.whole.snapshot(),
             "accounts": {name: account.snapshot() for name, account in self.accounts.items()},
@@ -364,7 +364,7 @@ def rules_only(history: Iterable[Record]) -> State:
     return state
 
 
-# What is left of each budget, for people: how much of it is spent, what still fits, who may not spend.
+# The remainder of each budget, for people: how much of it is spent, what still fits, who may not spend.
 
 
 @dataclass(frozen=True)
@@ -570,7 +570,7 @@ def read_labels(versions: object) -> tuple[tuple[str, str], ...]:
 
 
 def read_facts(value: object) -> str | None:
-    """Return what is public about a plan as the text of a JSON object; None where there is nothing."""
+    """Return the public facts about a plan as the text of a JSON object; None where there is nothing."""
     if value is None:
         return None
     try:

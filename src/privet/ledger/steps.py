@@ -45,7 +45,7 @@ class StepKeeping:
     _check_receipt: Callable[[History, Receipt], None]
 
     def begin_steps(self, receipt: Receipt, *, state: str, kept: str | None = None) -> Progress:
-        """Tie a first state to a charge, once, and return step 0; the same state again returns what is there.
+        """Tie a first state to a charge, once, and return step 0; the same state again returns the progress so far.
 
         A charge that repeats another's answer was not paid for in full, and is refused. `kept` is a secret text that
         the ledger's store keeps beside the entry, as in `open_steps` and `close_steps`: in place of the one before. An
@@ -82,7 +82,7 @@ class StepKeeping:
 
         They are open once this returns, or refused: the last closed step must be `after`, with that very state. Steps
         that were opened and never closed, since a process died in between, were never shown, and may be opened again;
-        an earlier opener can then no longer close them. `about` names what is asked, where the steps differ.
+        an earlier opener can then no longer close them. `about` names the question, where the steps differ.
         """
         hashed = _read_hash(state)
         if about is not None:
@@ -97,8 +97,8 @@ class StepKeeping:
         """Open steps as `open_steps` does, with a secret text; return the number of the opening and the text.
 
         `draw` is called once the steps are admitted, with how far they have come and the text that is kept so far. What
-        it returns is kept in the same transaction, and the entry is about the hash of it. So what is drawn there is
-        drawn for steps that are open, and the next opener finds it.
+        it returns is kept in the same transaction, and the entry is about the hash of it. So the text is drawn for
+        steps that are open, and the next opener finds it.
         """
         hashed, last = _read_hash(state), _read_steps(after, upto)
         function(draw, "draw", "a function of how far the steps have come and of the text that is kept")

@@ -1,1 +1,1 @@
-"""What is read from released numbers: aggregates, steps over released rows, intervals, notes. Sees no data."""
+"""Answers from released numbers: aggregates, steps over released rows, intervals, notes. Reads no data."""

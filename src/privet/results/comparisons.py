@@ -179,7 +179,7 @@ class PopulationReader:
         return f"the noise, and sampling from a population, {self.estimand(noun, used)}"
 
     def estimand(self, noun: str, used: Sequence[Reading]) -> str:
-        """Return what is estimated: over people, a weighted number, with the limit on what each of them counts."""
+        """Return the estimand: over people, a weighted number, with the limit on what each of them counts."""
         scans = [self.plan.passes[place[0]].scan for reading in used for place in reading.noisy]
         scans = scans or [self.plan.passes[0].scan]
         if all(scan.schema.unit.rowwise for scan in scans):

@@ -143,7 +143,7 @@ def derived(
 
 
 def row_value(expression: Expression, row: Mapping[str, Any]) -> Any:
-    """Return the value of a column in a row, or of a constant; None for what is neither."""
+    """Return the value of a column in a row, or of a constant; None for other expressions."""
     match expression:
         case ColumnRef(name=name):
             return row[name]
@@ -296,7 +296,7 @@ class Intervals:
         self.leaves, self.tail = leaves, tail
         self._shapes: set[Hashable] = set()
         self._totals: dict[tuple[int, float], tuple[float, float, float]] = {}
-        self._kept: list[Origin] = []  # what is known by its identity must stay alive
+        self._kept: list[Origin] = []  # origins known by identity must stay alive
         self._sides: dict[int, Bias] = {}
 
     def bars(self, origins: Sequence[Origin], tail: float | None = None) -> Bars:
@@ -602,7 +602,7 @@ class _Drawn:
         return laws, tuple(self.centers), tuple(self.computed), tuple(self.corners)
 
     def columns(self, formula: Formula, noise: Sequence[Floats], size: int) -> dict[str, NDArray[Any]]:
-        """Return the inputs under each point of the noise, and what is given beside them."""
+        """Return the inputs under each point of the noise, and the values given beside them."""
         import numpy as np
 
         columns: dict[str, NDArray[Any]] = {}

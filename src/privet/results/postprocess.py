@@ -32,7 +32,7 @@ _OPERATIONS = frozenset(("add", "subtract", "multiply", "divide", "negate", "nul
 
 
 def arithmetic(expression: Expression, table: Mapping[str, Any]) -> Floats | None:
-    """Return an expression row by row, as the engine would but for the last digits; None for what is not arithmetic."""
+    """Return an expression row by row, as the engine would but for the last digits; None where it is not arithmetic."""
     import numpy as np
 
     with np.errstate(all="ignore"):
@@ -211,12 +211,12 @@ def _bound(rows: Rows, kinds: Kinds) -> tuple[dict[str, RowSource], Bound]:
 
 
 def facts_of_kind(kind: Kind) -> Facts:
-    """Return what is known of a released column: its kind."""
+    """Return the facts of a released column: its kind."""
     return Facts(kind=kind, nullable=True)
 
 
 def tidy(value: Any, kind: Kind) -> Any:
-    """Return a value as the engine takes it: NULL for what is no number, or a whole number beyond 64 bits."""
+    """Return a value as the engine takes it: NULL for NaN and for a whole number beyond 64 bits."""
     if value is None:
         return None
     if kind == "number":

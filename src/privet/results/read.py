@@ -333,7 +333,7 @@ def _beyond(values: Sequence[Any], lows: Sequence[float], highs: Sequence[float]
 
 
 def as_asked(released: Released, plan: Plan) -> Released:
-    """Return what was released with its keys, and its rows, in the order in which the question names the keys."""
+    """Return a release with its keys, and its rows, in the order in which the question names the keys."""
     places, keys = plan.key_places, plan.groups
     if places == tuple(range(len(keys))):
         return released
@@ -575,14 +575,14 @@ def _joined(name: str, parts: Sequence[Series], chosen: Sequence[int], ends: Seq
     return Series(name, tuple(columns[0]), tuple(columns[1]), tuple(columns[2]), tuple(columns[3]), *sides)
 
 
-# The error bars of an answer's rows, from what was released and the laws of its noise.
+# The error bars of an answer's rows, from its release and the laws of the noise.
 
 
 _MOST_CORNERS = 6
 
 
 class RowBars:
-    """The error bars of one answer: in closed form for the aggregates themselves, by simulation for what is derived."""
+    """The error bars of one answer: in closed form for the aggregates themselves, by simulation for derived columns."""
 
     def __init__(
         self,

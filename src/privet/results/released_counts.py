@@ -67,7 +67,7 @@ class ReleasedCounts:
     axes: tuple[int, ...]
     """Which attribute of the strategy each of them is."""
     measure: StrategyMeasure
-    """What was measured, and the noise."""
+    """The measurements and their noise."""
     released: tuple[int, ...]
     """The noisy integers; each is worth 2**-exponent rows."""
     digest: str
@@ -183,8 +183,8 @@ class Marginals(ReleasedCounts):
         """Return the counts by some columns, one row for each combination of their declared values; of none, all rows.
 
         Args:
-            columns: some of the columns that were measured together. confidence: the pointwise confidence level of the
-            intervals.
+            columns: some of the columns that were measured together.
+            confidence: the pointwise confidence level of the intervals.
 
         Raises:
             RequestError: if these columns were not measured together.

@@ -240,8 +240,8 @@ class Ranges(ReleasedCounts):
         """Return the counts of consecutive bins of about equally many cells each.
 
         Args:
-            bins: how many bins, at most; a bin for every cell if left out. confidence: the pointwise confidence level
-            of the intervals.
+            bins: how many bins, at most; a bin for every cell if left out.
+            confidence: the pointwise confidence level of the intervals.
 
         Example:
             >>> len(session.ranges("visits", "age", epsilon=1).histogram(10))

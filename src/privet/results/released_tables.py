@@ -423,7 +423,7 @@ def _aggregate(over: OverRows, given: RowsSeen, rows: Sequence[int]) -> Value:
 
 
 def _counted(given: RowsSeen, number: int) -> Origin | None:
-    """Return what is uncertain of a number of rows: all, where noise chose them; that there are more, if found."""
+    """Return the uncertainty of a number of rows: all of it, where noise chose them; that there are more, if found."""
     return UNKNOWN if given.noisy else AtLeast(float(number)) if given.found else None
 
 

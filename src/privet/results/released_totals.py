@@ -133,8 +133,9 @@ class RunningTotals(ReleasedCounts):
         """Return a picture of the totals along the steps, with a band (needs matplotlib).
 
         Args:
-            path: the file to write, too: .png, .svg or .pdf; none if left out. confidence: the pointwise confidence
-            level of the band. theme: "light" or "dark", for the page that it stands on.
+            path: the file to write, too: .png, .svg or .pdf; none if left out.
+            confidence: the pointwise confidence level of the band.
+            theme: "light" or "dark", for the page that it stands on.
         """
         return self.totals(confidence=confidence).plot(path, theme=theme)
 

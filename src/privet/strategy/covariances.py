@@ -169,7 +169,7 @@ class DenseCovariance(CellCovariance):
 
 
 def check_measured(workload: Workload, lost: Floats, what: str) -> None:
-    """Refuse a workload over one attribute if any of its queries has a part in what is not measured.
+    """Refuse a workload over one attribute if any of its queries has an unmeasured part.
 
     `lost` is the projection onto that: a query's variance under it is the squared length of this part. Each query is
     compared separately, as one among a million that are measured would vanish in a mean.
@@ -325,7 +325,7 @@ class SubspaceCovariance(CellCovariance):
             yield self.values[inner] * rest, inner
 
     def _variances_along(self, axis: int, factor: Workload | None) -> tuple[Floats, Floats]:
-        """Return the variance of each query along one attribute, on J and on what is varied in its place."""
+        """Return the variance of each query along one attribute, on J and on the varied part in its place."""
         size = self.shape[axis]
         if factor is None:
             return np.full(size, 1 / size), np.diagonal(self._varied(axis)).copy()

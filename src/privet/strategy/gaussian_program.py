@@ -24,7 +24,7 @@ from .whole_bases import whole_basis
 from .workloads import MOST_CELLS, Floats, Integers, RangeWorkload, Workload, all_ranges, check_dense, prefixes
 
 BITS = 16
-"""Binary digits to which real rows are rounded; what is lost is measured with the rounded rows themselves."""
+"""Binary digits to which real rows are rounded; the loss is measured with the rounded rows themselves."""
 
 _COARSE = 512
 _FEW_STEPS = 5

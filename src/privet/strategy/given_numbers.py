@@ -105,7 +105,7 @@ def read_places(values: object, parameter: str) -> NDArray[np.int64]:
 
 
 def read_integer_matrix(matrix: Any) -> Any:
-    """Return an integer matrix, dense or sparse, of 64 bits; what is that already comes back as it is."""
+    """Return an integer matrix, dense or sparse, of 64 bits; one that is that already is returned unchanged."""
     if sparse.issparse(matrix):
         held: Any = sparse.csr_array(cast(Any, matrix))
         _check_places(held)
@@ -136,7 +136,7 @@ _REAL = (
 
 
 def _check_places(matrix: Any) -> None:
-    """Refuse a sparse matrix whose entries lie outside of it: what is multiplied by it would be any memory."""
+    """Refuse a sparse matrix whose entries lie outside of it: products with it would read any memory."""
     try:
         matrix.check_format(full_check=True)
     except ValueError:
@@ -152,7 +152,7 @@ def _entry(value: object) -> int:
 
 
 def read_progress(progress: Callable[[str], None] | None) -> Callable[[str], None]:
-    """Return what tells a caller how far a computation is; one that raises is refused by its name."""
+    """Return the function that reports progress to a caller; one that raises is refused by its name."""
     if progress is None:
         return lambda line: None
     given = function(progress, "progress", "a function that takes a line of text")

@@ -1,6 +1,6 @@
 """Optimised strategies for common sizes, kept in a file, so that no caller waits for them.
 
-`tools/kept_strategies.py` makes the file anew. What is kept are integers: nothing is rounded when it is read.
+`tools/kept_strategies.py` makes the file anew. It contains integers: nothing is rounded when it is read.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def kept_strategy(workload: Workload, measure: Noise) -> MatrixStrategy | None:
 def kept_part(workload: Workload, measure: Noise) -> MatrixStrategy | None:
     """Return the first cells of the strategy that is kept for the next larger size, if there is one.
 
-    A range over these is one over more cells of which the rest is empty, so that what is kept answers it.
+    A range over these is one over more cells of which the rest is empty, so that the kept strategy answers it.
     """
     if not isinstance(workload, RangeWorkload) or measure != "pure":
         return None
@@ -56,7 +56,7 @@ def kept_part(workload: Workload, measure: Noise) -> MatrixStrategy | None:
 
 
 def kept_integers() -> dict[str, tuple[Integers, Integers]]:
-    """Return what is kept, by workload: rows of weighted sums, and weights of single cells."""
+    """Return the kept strategies, by workload: rows of weighted sums, and weights of single cells."""
     arrays = _read()
     return {
         label: (arrays[f"{name}_rows"].astype(np.int64), arrays[f"{name}_weights"].astype(np.int64))

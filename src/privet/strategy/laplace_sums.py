@@ -29,7 +29,7 @@ _RAREST = 1e-5
 _MOST_HELD = 2**24
 _MOST_TERMS = 2**27
 _AT_ONCE = 2**21
-"""The most coefficients of measurements that are held, that are computed for one list of answers, and at a time."""
+"""The most coefficients of measurements that are kept, that are computed for one list of answers, and at a time."""
 
 
 def half_widths(confidence: float, measure: Noise) -> float:
@@ -83,7 +83,7 @@ def _table(confidence: float) -> Any:
     return interpolate.RectBivariateSpline(shares, shares, high.reshape(_NODES, _NODES))
 
 
-# What each measurement contributes to an answer, as far as it can be held.
+# What each measurement contributes to an answer, as far as it can be kept.
 
 
 def shares_of(workload: Workload, strategy: Strategy, terms: Floats | None) -> tuple[Floats, Floats] | None:
@@ -119,7 +119,7 @@ def _of_product(workload: ProductWorkload, strategy: ProductStrategy) -> tuple[F
 
 
 def noise_terms(strategy: Strategy, variances: Floats) -> Floats | None:
-    """Return what the noise of each measurement, at its deviation, adds to each cell: cells x measurements, if held."""
+    """Return what the noise of each measurement, at its deviation, adds to each cell: cells x measurements, if kept."""
     if strategy.rows * strategy.cells > _MOST_HELD:
         return None
     deviations = np.sqrt(variances)

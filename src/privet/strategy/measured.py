@@ -44,13 +44,13 @@ _RESIDUAL_STEPS = 64
 
 @dataclass(frozen=True, init=False, repr=False)
 class StrategyMeasure:
-    """A strategy with its noise: what is drawn, what it costs, and how sure it leaves every answer.
+    """A strategy with its noise: its draws, its cost, and the precision of every answer.
 
     A unit has at most `contribution` rows over all cells, in L1: the sum of what it adds to cells. Scaling people in
     L2, as suffices for a histogram, does not bound what they add to a strategy.
 
     Args:
-        strategy: what is measured.
+        strategy: the measurements.
         epsilon: the price of a pure strategy.
         rho: the price of a strategy with Gaussian noise, as zCDP.
         neighbors: "add-remove" or "change-one".

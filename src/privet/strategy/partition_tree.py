@@ -1,4 +1,4 @@
-"""A partition that follows the data: halve parts with many rows, count what is left, spread each count evenly.
+"""A partition that follows the data: halve parts with many rows, count the final parts, spread each count evenly.
 
 For sparse data, whose cells are mostly empty: noise is added to a few large parts instead of many small cells.
 """

@@ -1,7 +1,7 @@
-"""From noisy measurements to answers: least squares, what is known besides, and an interval for every answer.
+"""From noisy measurements to answers: least squares, further public facts, and an interval for every answer.
 
 All of it is post-processing of released numbers. Variances are closed forms, and they belong to the unconstrained
-estimate: an interval is that estimate's, cut to what is known; a constrained estimate never has a variance of its own.
+estimate: an interval is that estimate's, cut to public facts; a constrained estimate never has its own variance.
 """
 
 from __future__ import annotations
@@ -86,9 +86,11 @@ class Reconstruction:
     """Every cell as least squares estimates it from one release; any query of its row space can be asked, for free.
 
     Args:
-        measure: the measures and their noise. noisy: the released numbers. nonnegative: whether counts are known not to
-        be negative. whole: whether counts are known to be whole numbers. total: the sum of all cells, only where it is
-        public independently: never one that was computed from the data.
+        measure: the measures and their noise.
+        noisy: the released numbers.
+        nonnegative: whether counts are known not to be negative.
+        whole: whether counts are known to be whole numbers.
+        total: the sum of all cells, only where it is public independently: never one that was computed from the data.
 
     Example:
         >>> tree = strategy.tree(4, measure="pure")
@@ -126,7 +128,7 @@ class Reconstruction:
 
     @property
     def strategy(self) -> Strategy:
-        """What was measured."""
+        """The measured strategy."""
         return self.measure.strategy
 
     @property
@@ -176,11 +178,11 @@ class Reconstruction:
         """Return the answer of every query, with its interval and its standard error.
 
         Args:
-            workload: the queries, over the strategy's domain. confidence: the pointwise confidence level of the
-            intervals.
+            workload: the queries, over the strategy's domain.
+            confidence: the pointwise confidence level of the intervals.
 
         Raises:
-            RequestError: if a query is not determined by what was measured.
+            RequestError: if a query is not determined by the measurements.
         """
         instance(workload, Workload, "workload", "a workload, such as all_ranges(64)")
         if workload.shape != self.strategy.shape:
@@ -201,7 +203,7 @@ class Reconstruction:
         return Answers(np.clip(values, low, high), low, high, plain, deviations, level)
 
     def _possible(self, workload: Workload, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-        """Return the ends of intervals cut to what is known."""
+        """Return the ends of intervals cut to public facts."""
         if not _counts(workload):
             return low, high
         if self.nonnegative:
@@ -245,7 +247,7 @@ class Reconstruction:
     def _pull(self) -> Floats | None:
         """The part of the gap between a known total and its estimate that each cell takes, where it is measured.
 
-        A total without error beside what was measured: cells move by their covariance with the total.
+        A total without error beside the measurements: cells move by their covariance with the total.
         """
         if self.total is None or not self._total_measured:
             return None
@@ -292,8 +294,8 @@ class Reconstruction:
         """Return the estimates with all that is known.
 
         Without a known total, each answer is cut at 0 separately where it cannot be negative: so it is never further
-        from the truth. The nearest table of counts would spread what is cut off over all cells, and move every long
-        range by it.
+        from the truth. The nearest table of counts would spread the excess over all cells, and move every long range by
+        it.
         """
         if self.nonnegative and self.total is None and _counts(workload):
             cut = np.maximum(self._plain(workload), 0.0)

@@ -300,7 +300,7 @@ class ResidualStrategy(_Marginals):
         return sum(math.prod(size - 1 for size in self._marginal_sizes(axes)) for axes in self.subsets)
 
     def describing(self) -> bytes:
-        """Return what the weights and the bases are; without bases, what was described before there were any."""
+        """Return the weights and the bases; without bases, the description from before there were any."""
         digests = " ".join("-" if basis is None else basis.digest for basis in self.bases)
         return super().describing() + (f" {digests}".encode() if digests else b"")
 

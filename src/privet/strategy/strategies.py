@@ -1,4 +1,4 @@
-"""Strategies: what is measured instead of the workload. Integer rows, and how precisely each is measured.
+"""Strategies: the measurements instead of the workload. Integer rows, and how precisely each is measured.
 
 A strategy is public and fixed before a row is read. Real coefficients never meet noise: the rows are integers, noise is
 added to integers, and what a unit can move is computed from these very integers.
@@ -42,7 +42,7 @@ Noise = Literal["pure", "gaussian"]
 """`pure`: discrete Laplace noise, priced as a pure epsilon. `gaussian`: Gaussian noise, priced as zCDP and tighter."""
 
 Form = Literal["dense", "diagonal", "orthogonal", "upper", "lower"]
-"""What is known of a matrix: nothing; its first rows are a diagonal; its rows are orthogonal; it is triangular."""
+"""The known form of a matrix: none; its first rows are a diagonal; its rows are orthogonal; it is triangular."""
 
 _MOST_PAIRS = 512
 """The most cells for which every pair of columns is compared."""
@@ -56,7 +56,7 @@ def read_measure(measure: object) -> Noise:
 
 
 def read_workload(workload: object, kind: type[Workload] = Workload) -> None:
-    """Refuse what is no workload."""
+    """Refuse anything but a workload."""
     instance(workload, kind, "workload", "a workload, such as all_ranges(64)")
 
 
@@ -188,7 +188,7 @@ class MatrixStrategy(Strategy):
         measure: "pure" or "gaussian".
         matrix: integer rows over cells, a NumPy array or a SciPy sparse array.
         weights: a positive integer per row.
-        form: what is known of the matrix, which reconstruction makes use of; it is checked.
+        form: the known form of the matrix, which reconstruction uses; it is checked.
 
     Example:
         >>> lecture = strategy.MatrixStrategy("sum and difference", "pure", [[1, 1], [1, -1]], [1, 1])
@@ -251,8 +251,8 @@ class MatrixStrategy(Strategy):
     def _pair_norm(self) -> int:
         """Return the largest norm of a_i - a_j or of a_i.
 
-        Constant rows drop out of differences. What is left is compared pair by pair, or bounded: by the triangle
-        inequality |a_i - a_j| <= 2 max |a_i|, squared 4 max |a_i|^2, and without negative entries
+        Constant rows drop out of differences. The rest is compared pair by pair, or bounded: by the triangle inequality
+        |a_i - a_j| <= 2 max |a_i|, squared 4 max |a_i|^2, and without negative entries
         |a_i - a_j|^2 <= |a_i|^2 + |a_j|^2.
         """
         least, most = _ends(self.matrix.min(axis=1)), _ends(self.matrix.max(axis=1))
@@ -287,7 +287,7 @@ class MatrixStrategy(Strategy):
         return np.asarray(self._inverse(noise)[0] @ (self.matrix.T @ (values / noise)))
 
     def _inverse(self, noise: Floats) -> tuple[Floats, Floats | None]:
-        """Return (A' V^-1 A)^-1, by what is known of the matrix, and what it leaves unmeasured."""
+        """Return (A' V^-1 A)^-1, by the form of the matrix, and the unmeasured directions."""
         if self.form == "diagonal":
             spread, rest, inner = self._diagonal_parts(noise)
             right = rest * spread
@@ -425,7 +425,7 @@ _RANK = 1e-11
 
 
 def invert(gram: Floats) -> tuple[Floats, Floats | None]:
-    """Return the inverse of a symmetric positive matrix; if singular, on its range, and a basis of what is left."""
+    """Return the inverse of a symmetric positive matrix; if singular, on its range, and a basis of the rest."""
     scale = np.sqrt(np.maximum(np.diagonal(gram), 1e-300))
     normal = gram / scale[:, None] / scale
     factor, info = linalg.lapack.dpotrf(normal, lower=0)

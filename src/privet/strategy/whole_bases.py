@@ -20,7 +20,7 @@ _RANK = 1e-9
 """A row whose part beside those before it is this much shorter than the longest adds nothing to them."""
 
 _LARGEST = 2**10
-"""The largest entry of a basis: combinations of larger ones leave what is measured exactly."""
+"""The largest entry of a basis: combinations of larger ones leave the range of exact measurement."""
 
 
 def whole_basis(workload: Workload) -> Integers | None:

@@ -645,7 +645,7 @@ class MarginalWorkload(Workload):
     subsets: tuple[Axes, ...]
     weights: tuple[float, ...]
     factors: tuple[Workload | None, ...] = ()
-    """What is asked along each attribute: its single values where there is None, or nothing at all."""
+    """The queries along each attribute: its single values where there is None, or nothing at all."""
 
     def __post_init__(self) -> None:
         sizes = read_shape(self.sizes, "sizes")
@@ -671,7 +671,7 @@ class MarginalWorkload(Workload):
         return math.fsum(weight * self._mass_of(axes) for axes, weight in zip(self.subsets, self.weights, strict=True))
 
     def _factor(self, axis: int) -> Workload | None:
-        """Return what is asked along an attribute; None for its single values."""
+        """Return the queries along an attribute; None for its single values."""
         return self.factors[axis] if self.factors else None
 
     def _is_plain(self, axes: Axes) -> bool:
@@ -697,7 +697,7 @@ class MarginalWorkload(Workload):
 
     @cached_property
     def products(self) -> tuple[ProductWorkload, ...]:
-        """Each marginal as a product of totals and of what is asked along its attributes."""
+        """Each marginal as a product of totals and of the queries along its attributes."""
         every = list(enumerate(self.sizes))
         return tuple(
             ProductWorkload(
@@ -715,7 +715,7 @@ class MarginalWorkload(Workload):
         return np.concatenate([self._asked_of(marginal_of(values, axes), axes) for axes in self.subsets])
 
     def _asked_of(self, table: Floats, axes: Axes) -> Floats:
-        """Return the answers to what is asked of one marginal."""
+        """Return the answers to the queries of one marginal."""
         for place, axis in enumerate(axes):
             factor = self._factor(axis)
             if factor is not None:
@@ -733,7 +733,7 @@ class MarginalWorkload(Workload):
 
 
 def _read_factors(factors: object, sizes: tuple[int, ...]) -> tuple[Workload | None, ...]:
-    """Return what is asked along each attribute; nothing where these are single values only."""
+    """Return the queries along each attribute; nothing where these are single values only."""
     every = tuple(listed(factors, "factors", "a workload for each attribute, or None"))
     if not every:
         return ()
@@ -778,7 +778,7 @@ def marginals(
         shape: the number of values of each attribute.
         subsets: the attributes of each table; () is the total.
         weights: how much the squared error of each table matters; 1 each if left out.
-        factors: what is asked along some attributes instead of their single values, such as {2: all_ranges(4)}.
+        factors: the queries along some attributes instead of their single values, such as {2: all_ranges(4)}.
 
     Example:
         >>> strategy.marginals((2, 3, 4), [(0, 1), (2,)]).queries

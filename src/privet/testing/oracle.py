@@ -205,7 +205,7 @@ def _aggregate(within: Within, rows: list[Row], facts: Mapping[str, ColumnFacts]
     return number / float(inverse) if inverse.denominator == 1 else number * float(within.step)
 
 
-# The oracle's relations: what is made of tables, over lists of rows in plain Python, as slow and obvious as can be.
+# The oracle's relations: tables derived from tables, over lists of rows in plain Python, as slow and obvious as can be.
 
 
 def rows_of(relation: Relation, tables: Mapping[str, Schema], stored: Mapping[str, Sequence[Row]]) -> list[Owned]:

@@ -129,7 +129,7 @@ Tables = Mapping[str, Table]
 
 
 def check_engine(make_engine: Callable[[Tables], Engine], *, tables: int = 12) -> SuiteReport:
-    """Run every law of engines over an engine of one's own, and raise what does not hold.
+    """Run every law of engines over an engine of one's own, and raise those that do not hold.
 
     Args:
         make_engine: returns a fresh engine over tables whose sources are lists of rows, as `Memory` takes them.
@@ -353,7 +353,7 @@ def _too_wide(make: Callable[[Tables], Engine]) -> None:
 
 
 def check_ledger(make_ledger: Callable[[Budget], Ledger]) -> SuiteReport:
-    """Run every law of ledgers over a ledger of one's own, and raise what does not hold.
+    """Run every law of ledgers over a ledger of one's own, and raise those that do not hold.
 
     Args:
         make_ledger: returns a fresh ledger of a budget.
@@ -619,7 +619,7 @@ def check_mechanism(
     neighbours: tuple[Any, Any] | None = None,
     samples: int = 20_000,
 ) -> SuiteReport:
-    """Run every law of mechanisms over a mechanism of one's own, and raise what does not hold.
+    """Run every law of mechanisms over a mechanism of one's own, and raise those that do not hold.
 
     Args:
         make: returns the mechanism; called twice, it returns equal ones.
@@ -729,7 +729,7 @@ def _audited(make: Callable[[], Mechanism], neighbours: tuple[Any, Any], samples
 
 
 def check_aggregate(name: str, *, exact: Callable[..., float] | None = None) -> SuiteReport:
-    """Run every law of aggregates over a registered one that takes a column, or two, and raise what does not hold.
+    """Run every law of aggregates over a registered one that takes a column, or two, and raise those that do not hold.
 
     Args:
         name: the name under which it is registered.

@@ -1,4 +1,4 @@
-"""Audits of answers: a session is asked end to end, and each group is a release of its own."""
+"""Audits of answers: a session is asked end to end, and each group is a separate release."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from privet.session import Session
 
 
-# Audits of answers: a session is asked end to end about many groups alike, and each group is a release of its own.
+# Audits of answers: a session is asked end to end about many groups alike, and each group is a separate release.
 #
 # Rows are units, each in one group, so one group's answer is all that is disclosed about a row. Sessions are opened
 # when an entry is judged, never when this module is read.
@@ -194,8 +194,8 @@ SESSIONS: tuple[AuditEntry, ...] = (
 # Audits of more paths through a session: batches, several sums, people with bounded rows, joins, widths that are asked
 # for.
 #
-# As in `sessions`, one question is about many groups alike, and each group is a release of its own. All pairs reach
-# the stated epsilon, which is the claim.
+# As in `sessions`, one question is about many groups alike, and each group is a separate release. All pairs reach the
+# stated epsilon, which is the claim.
 
 
 _QUESTION_GROUPS = 50_000
@@ -205,10 +205,10 @@ _COUNT = "SELECT k, COUNT(*) AS v FROM t GROUP BY k"
 _SUM = "SELECT k, SUM(x) AS v FROM t GROUP BY k"
 
 Tables = Callable[[Any, int], dict[str, Table]]
-"""The tables of a session in which each of this many groups holds these numbers."""
+"""The tables of a session in which each of this many groups has these numbers."""
 
 Asks = Callable[["Session", Fraction], Any]
-"""What is asked of a session at an epsilon: an array with a row, or a number, for each group."""
+"""The answers of a session at an epsilon: an array with a row, or a number, for each group."""
 
 
 def _column(sql: str) -> Asks:
@@ -305,7 +305,7 @@ def _question(
 
 
 def _sizes(epsilon: Fraction) -> Draw:
-    """Return draws of noisy numbers of people by size, as a plan releases them: each bin is a release of its own."""
+    """Return draws of noisy numbers of people by size, as a plan releases them: each bin is a separate release."""
     from privet.planner.make import make_plan
     from privet.planner.measures import OpenedSums
     from privet.planner.plan import Spend
@@ -477,7 +477,7 @@ QUESTIONS: tuple[AuditEntry, ...] = (
 
 # Every outlet through which a number leaves as a double, with values between which its low bits must reveal nothing.
 #
-# Goodness of fit does not detect what low bits reveal, so this is a net of its own.
+# Goodness of fit does not detect what low bits reveal, so this is a separate check.
 
 
 _LOW, _HIGH = -1, 1023
@@ -486,7 +486,7 @@ _LOW, _HIGH = -1, 1023
 
 @dataclass(frozen=True)
 class DoublesCheck:
-    """An outlet by name, its draws, what a pair of values may tell, and how a value becomes an input."""
+    """An outlet by name, its draws, what a pair of values may reveal, and how a value becomes an input."""
 
     name: str
     draw: Callable[[], Draw]
@@ -501,7 +501,7 @@ class DoublesCheck:
 
 
 def _of(mechanism: Mechanism, column: int | None = None) -> Callable[[], Draw]:
-    """Return the draws of a mechanism, or a column of them; what is no number counts as 0."""
+    """Return the draws of a mechanism, or a column of them; values that are no numbers count as 0."""
 
     def draw(value: Any, count: int) -> Any:
         drawn = np.array(

@@ -1,7 +1,7 @@
 """Audits of streams: running sums between two streams that differ in the first row, and histograms over one window.
 
-Many streams run at once, each as a group of its own. Of what they release that number is looked at in which the row
-shows best: with the tree the lesser of both sums, otherwise all measurements together, weighted by the row's column.
+Many streams run at once, each as a separate group. Of their releases the number is looked at in which the row shows
+best: with the tree the lesser of both sums, otherwise all measurements together, weighted by the row's column.
 """
 
 from __future__ import annotations

@@ -226,7 +226,7 @@ def _bin(bind: Bind, name: str, inputs: Several, safe: bool) -> str:
             return _finite(bind, f"({_floor_double(bind, steps)} * {size} + 0D)")
         return f"try_multiply({_floored(bind, steps)}, {whole(int(str(width)))})"
     size, x = whole(int(str(width))), as_kind(inputs[0], "integer")
-    # what is left after whole division has the sign of x, so it is made positive
+    # the remainder of whole division has the sign of x, so it is made positive
     return bind(x, lambda v: f"try_subtract({v}, pmod({v}, {size}))")
 
 
@@ -625,7 +625,7 @@ class SparkDialect(Dialect):
     def divide_whole(self, x: str, y: str, *, wide: bool = False) -> str:
         if not wide:
             return f"{x} DIV {y}"
-        # DIV would cut the quotient to 64 bits; what is left is a multiple of y, and the quotient exact
+        # DIV would cut the quotient to 64 bits; the rest is a multiple of y, and the quotient exact
         return f"CAST(({x} - {x} % {y}) / {y} AS {_WIDE})"
 
     def block(self, place: str, bits: int) -> str:

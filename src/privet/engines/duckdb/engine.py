@@ -108,7 +108,8 @@ def _no_folder() -> RequestError:
 
 # A scan in parts: a hash puts each unit into one of them, each is read and bounded separately, and sums are added.
 #
-# Tables of an engine then hold the units of one part at a time, so that they fit into memory where all units would not.
+# Tables of an engine then contain the units of one part at a time, so that they fit into memory where all units would
+# not.
 
 
 Sums = dict[tuple[Key, ...], tuple[int, ...]]
@@ -191,7 +192,7 @@ class Deadline:
 
 
 def _watch(watched: weakref.ref[Deadline]) -> None:
-    """Sleep until a limit is reached, holding on to nothing meanwhile: what is watched may be let go of."""
+    """Sleep until a limit is reached, referring to nothing meanwhile, so that the watched object can be freed."""
     while (deadline := watched()) is not None:
         left = deadline.left()
         del deadline
@@ -204,7 +205,7 @@ def _watch(watched: weakref.ref[Deadline]) -> None:
 
 
 class Lane:
-    """A connection that runs one statement at a time, within a time limit of its own."""
+    """A connection that runs one statement at a time, within its own time limit."""
 
     def __init__(self, connection: DuckDBPyConnection, seconds: float) -> None:
         self.connection = connection
@@ -361,7 +362,7 @@ class DuckDB:
         return SealedSums({row[: asked.keys]: row[asked.keys :] for row in rows})
 
     def _written(self, scan: Scan) -> Statement:
-        """Return the SQL of a scan, with a key of its own for its hashes."""
+        """Return the SQL of a scan, with its own key for its hashes."""
         parts = self._parts_of(scan)
         return write_scan(scan, self._tables, self._relations, secrets.randbits(128), self._dialect, parts=parts)
 
@@ -400,7 +401,7 @@ class DuckDB:
         return fetched if len(fetched) <= most else None
 
     def broken_links(self) -> list[str]:
-        """Return what is wrong with the links between tables. For the custodian alone: it is about the data."""
+        """Return the faults of the links between tables. For the custodian alone: it is about the data."""
         return broken_links(self._fetch, self._tables, self._relations)
 
     def excesses(self) -> dict[str, tuple[Excess, ...]]:
@@ -538,6 +539,6 @@ def _made_lane(database: DuckDBPyConnection, registered: Mapping[str, Any], seco
 
 
 def _remove_own(folder: str, process: int) -> None:
-    """Remove what was spilled, unless this is a forked child: its parent still needs it."""
+    """Remove spilled files, unless this is a forked child: its parent still needs it."""
     if os.getpid() == process:
         shutil.rmtree(folder, ignore_errors=True)

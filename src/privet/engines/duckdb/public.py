@@ -37,7 +37,7 @@ class Bound:
 
 
 def fetch(sql: str, bound: Bound, *, arrays: bool = False) -> Any:
-    """Return the rows of a query over what is bound to it, or its columns as arrays."""
+    """Return the rows of a query over its bound columns, or its columns as arrays."""
     import duckdb
 
     with _SERIAL:

@@ -71,7 +71,8 @@ def stored_moments(paths: Sequence[str], schema: Schema) -> Any:
 def moments_as_stored(frame: Any, schema: Schema) -> Any:
     """Return a table or dataset of Arrow or pandas without the zones of its coarse points in time; all else as it is.
 
-    A zone only says how a point in time is shown: stored is the number of seconds or milliseconds since 1970 in UTC.
+    A zone only states how a point in time is shown: the stored value is the number of seconds or milliseconds since
+    1970 in UTC.
     """
     package, kind = type(frame).__module__.split(".")[0], type(frame).__name__
     if package == "pandas":
@@ -208,7 +209,7 @@ class OpenedSource:
 
 
 def open_source(connection: duckdb.DuckDBPyConnection, name: str, table: Table, index: int) -> OpenedSource:
-    """Return a relation over the table's source, registering what has to be."""
+    """Return a relation over the table's source, registering an object where needed."""
     source = table.source
     if isinstance(source, DatabaseTable):
         return _attach(connection, source, index)
@@ -260,7 +261,7 @@ def _files(
 def view_of(described: Iterable[tuple[str, str]], name: str, schema: Schema, *, collated: bool = False) -> str:
     """Return the columns of a view that reads each declared column under its generated name, as its kind's type.
 
-    A declared column that the source does not have is refused; the message names only what was declared. Texts of a
+    A declared column that the source does not have is refused; the message names declared columns only. Texts of a
     source whose columns may be `collated` are read without that, so that they are compared byte by byte.
 
     Guarantee: people who are told apart by what is stored, as their column is declared, are told apart by what is read:
@@ -287,7 +288,7 @@ def view_of(described: Iterable[tuple[str, str]], name: str, schema: Schema, *, 
             )
         facts = schema.columns[column]
         if collated and facts.kind == "text":
-            # GROUP BY would take texts for one that a hash or another program tells apart
+            # GROUP BY would take texts for one that a hash or another program distinguishes
             sql = f'{sql} COLLATE "binary"'
         if column == person_column(schema.unit) and facts.kind == "number" and _plain(stored[1]) not in _DOUBLES:
             raise RequestError(
@@ -328,7 +329,7 @@ def _cast(sql: str, stored: str, kind: Kind) -> str | None:
         return None
     text = plain in _TEXT
     if text and kind != "text":
-        # a bare cast may be moved into the reader of a file, which then raises where the cast would give NULL
+        # a bare cast may be moved into the reader of a file, which then raises where the cast would yield NULL
         sql = f"trim(CAST({sql} AS VARCHAR))"
     rules: dict[Kind, Callable[[], str | None]] = {
         "integer": lambda: _whole(sql, plain) if plain in _WHOLE | _REAL | {"BOOLEAN"} or text else None,
@@ -361,7 +362,7 @@ def paths_at(pattern: str) -> list[str]:
 
 
 def files_of(name: str, patterns: list[str]) -> OpenedSource:
-    """Return a relation over Parquet or CSV files, the latter as text; refuse what is neither, or both."""
+    """Return a relation over Parquet or CSV files, the latter as text; refuse files of other kinds, or of both."""
     paths = [path for pattern in patterns for path in paths_at(pattern)]
     if not paths:
         if any("://" in pattern for pattern in patterns):
@@ -513,7 +514,7 @@ def _unreadable(name: str) -> RequestError:
 
 # Delta and Iceberg tables on this machine, at one version, as sources of DuckDB, read through Arrow.
 #
-# A list of files would bring deleted people back: deletions may be kept beside the files that hold their rows.
+# A list of files would bring deleted people back: deletions may be kept beside the files that contain their rows.
 
 
 _MOST_VERSION = 2**63 - 1

@@ -61,7 +61,7 @@ _SETTINGS = {
     "row_security": "off",
     "jit": "off",
 }
-"""What each transaction sets for itself: a role can change its own settings, and these decide what is computed."""
+"""The settings of each transaction: a role can change its own settings, and these decide the results."""
 
 
 class Lent:
@@ -226,7 +226,7 @@ class PostgresEngine:
         return fetched if len(fetched) <= most else None
 
     def broken_links(self) -> list[str]:
-        """Return what is wrong with the links between tables. For the custodian alone: it is about the data."""
+        """Return the faults of the links between tables. For the custodian alone: it is about the data."""
         with self.snapshot():
             return broken_links(self._fetch_any, self._tables, self._relations)
 
@@ -273,7 +273,7 @@ class PostgresEngine:
     # --- statements -------------------------------------------------------------------------------------------------
 
     def _written(self, scan: Scan) -> Statement:
-        """Return the SQL of a scan, with a key of its own for its hashes."""
+        """Return the SQL of a scan, with its own key for its hashes."""
         written = write_scan(scan, self._tables, self._relations, secrets.randbits(128), POSTGRES)
         texts = (value for values in written.parameters.values() for value in values if isinstance(value, str))
         if any("\0" in value for value in texts):
@@ -346,7 +346,7 @@ class PostgresEngine:
             return
         if not held:
             held.append(self._lanes.take())
-        if held[0].broken:  # what is read after a failure would be another snapshot
+        if held[0].broken:  # reads after a failure would be of another snapshot
             raise_alone(EngineError())
         yield held[0]
 
@@ -414,7 +414,7 @@ FROM pg_catalog.pg_roles r WHERE r.rolname = current_user
 
 
 def role_problems(catalog: Callable[[str, Sequence[Any]], Rows]) -> Iterator[str]:
-    """Return what is wrong with the server and with the role that scans it: rights carry the protection."""
+    """Return the faults of the server and of the role that scans it: rights carry the protection."""
     ((superuser, bypass, creates, temporary, version, encoding),) = catalog(_ROLE, [])
     if version < _OLDEST:
         yield "this PostgreSQL is older than version 14, the first that is supported"

@@ -95,7 +95,7 @@ class Postgres:
 def connect(address: Postgres) -> Connection[Any]:
     """Return a new connection in autocommit mode; raise `RequestError` where there is none, without its reason.
 
-    What a server says when it refuses may quote anything; the custodian finds it in the server's log.
+    A server's refusal may quote anything; the custodian finds it in the server's log.
     """
     options = read_options(address.url)
     if address.password_file is not None:
@@ -115,7 +115,7 @@ def connect(address: Postgres) -> Connection[Any]:
 
 
 def read_options(value: object, parameter: str = "url") -> dict[str, Any]:
-    """Return how a server is connected to, from its address; refuse what is none without quoting it.
+    """Return how a server is connected to, from its address; refuse any other text without quoting it.
 
     Guarantee: that of `encryption_of`.
     """

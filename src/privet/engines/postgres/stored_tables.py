@@ -1,4 +1,4 @@
-"""Tables in PostgreSQL, made readable under generated names and as one type per kind; what is not sound is refused.
+"""Tables in PostgreSQL, made readable under generated names and as one type per kind; unsound tables are refused.
 
 Only the custodian meets this module: it reads the server's catalog when tables are opened, and no row.
 """
@@ -149,7 +149,7 @@ def stored_table(catalog: Catalog, name: str, source: PostgresTable) -> StoredTa
 
 
 def _type(typname: str, space: str, typtype: str) -> str:
-    """Return the name of a type, or of what it stands for; one of a schema of its own is known by that as well."""
+    """Return the name of a type, or of what it stands for; one of another schema is named with it."""
     if typtype == "e":
         return "text"
     return typname if space == "pg_catalog" else f"{space}.{typname}"

@@ -73,7 +73,7 @@ class Rendered:
     held: bool = True
     """Whether a whole number is certain to keep to its facts: it is exact arithmetic of what the engine has clamped.
 
-    What is made whole of doubles, texts or dates is not: arithmetic with it is checked, whatever the facts say.
+    A whole number made of doubles, texts or dates is not: arithmetic with it is checked, whatever the facts are.
     """
 
     @property
@@ -86,7 +86,8 @@ Several = Sequence[Rendered]
 Form = Callable[[Bind, str, Several, bool], str]
 """How a function is written: its name, its arguments, and whether its result cannot overflow.
 
-That is so where facts imply it to which the engine holds all whole arguments; arithmetic of doubles raises nothing.
+That is so where the facts to which the engine clamps all whole arguments imply it; arithmetic of doubles raises
+nothing.
 """
 
 
@@ -420,10 +421,11 @@ def numbers(several: Several) -> list[str]:
     return [as_kind(rendered, "number") for rendered in several]
 
 
-# Expressions of the closed list as SQL that never raises: what is undefined is NULL. Forms of standard SQL first.
+# Expressions of the closed list as SQL that never raises: undefined results are NULL. Forms of standard SQL first.
 #
-# Each argument appears once in the text: `bind` names what is needed twice, so that nesting cannot blow a query up.
-# Integer arithmetic is unchecked only on operands that the engine itself has clamped, so that it cannot leave 64 bits.
+# Each argument appears once in the text: `bind` names parts that are needed twice, so that nesting cannot blow a query
+# up. Integer arithmetic is unchecked only on operands that the engine itself has clamped, so that it cannot leave 64
+# bits.
 
 
 # The functions that standard SQL has, and writes alike in every dialect: comparisons, conditions, choices.

@@ -1,4 +1,5 @@
-"""Relation -> SQL: what is made of tables before a scan bounds and sums. Made of generated names and constants only.
+"""Relation -> SQL: tables derived from tables before a scan bounds and sums. Made of generated names and constants
+only.
 
 Each step returns its columns as c0, c1, ... in the order of its schema, clamped to their facts, and the unit as u.
 Nothing here looks across units: rows of two units never meet in a join, and groups and ranks are taken within a unit.
@@ -34,9 +35,8 @@ from .row_values import Given, clamped, given, owner_of, physical, sources
 
 # A join that makes no more pairs of one unit's rows than it may, as SQL. The pairs are counted before they are made.
 #
-# Counting takes time in proportion to a unit's own rows. Only units that could make more pairs than allowed have
-# their rows ordered, by a hash with a key that is fresh for each query: what is kept of a unit depends on its own
-# rows alone.
+# Counting takes time in proportion to a unit's own rows. Only units that could make more pairs than allowed have their
+# rows ordered, by a hash with a key that is fresh for each query: the rows kept of a unit depend on its own rows alone.
 
 
 @dataclass(frozen=True)
@@ -292,7 +292,7 @@ class _Part:
 
     @property
     def total(self) -> str:
-        """What is summed up over rows, under its names."""
+        """The sums over rows, under their names."""
         return ", ".join(f"{total} AS {name}" for total, name in self.totals)
 
     def _sum(self, within: Within, kept: str | None, renderer: Renderer) -> None:
@@ -450,7 +450,7 @@ def _alike(renderer: Renderer, one: Expression, other: Expression) -> tuple[str,
 
 
 def _numbers(schema: Schema, names: Mapping[str, str]) -> list[str]:
-    """Return the generated names of the columns that hold doubles."""
+    """Return the generated names of the columns of doubles."""
     return [names[name] for name, column in schema.columns.items() if column.kind == "number" and name in names]
 
 

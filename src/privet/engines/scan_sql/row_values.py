@@ -39,7 +39,7 @@ def with_weight(units: str, norm: Norm, dialect: Dialect) -> str:
 
 
 def with_share(units: str, discovery: Discovery, dialect: Dialect) -> str:
-    """Return units with the weight d that each gives to each of the keys it keeps."""
+    """Return units with the weight d that each adds to each of the keys it keeps."""
     whole, rows = dialect.whole, dialect.computed(units)
     if discovery.order == 0:
         return f"SELECT *, {whole(2**discovery.shift)} AS d FROM {rows}"
@@ -57,7 +57,7 @@ def _with_root(rows: str, of: str, name: str, dialect: Dialect) -> str:
     return f"SELECT {dialect.all_but('e', of)}, e - {low} + {high} AS {name} FROM {dialect.computed(guess)}"
 
 
-# What one row gives to each sum, as SQL: clamped, on the grid, clamped again, in integers.
+# The contribution of one row to each sum, as SQL: clamped, on the grid, clamped again, in integers.
 #
 # The columns that are read here are the table's own, under generated names, already of the engine's type for their
 # kind.
@@ -83,7 +83,7 @@ def sources(schema: Schema) -> dict[str, RowSource]:
 
 
 def clamped(sql: str, column: ColumnFacts, dialect: Dialect) -> str:
-    """Return a stored value held to the declared facts: clamped to its bounds, NULL where it is no value at all."""
+    """Return a stored value by the declared facts: clamped to its bounds, NULL where it is no value at all."""
     low, high, whole, constant = column.low, column.high, dialect.whole, dialect.constant
     match column.kind:
         case "integer" if column.values is not None:
@@ -121,7 +121,7 @@ def between_doubles(sql: str, low: float, high: float, dialect: Dialect) -> str:
 
 @dataclass(frozen=True)
 class Given:
-    """What a row gives to one sum, in three layers, each over the names of the one before.
+    """A row's contribution to one sum, in three layers, each over the names of the one before.
 
     `x` is over the table's columns and called x0, x1, ...; `y` is over x and called y0, ...; `value` is over y.
     """
@@ -133,7 +133,7 @@ class Given:
     condition: str | None
     dialect: Dialect
     one: bool = False
-    """Whether each row that meets the condition gives 1, so that counting is enough."""
+    """Whether each row that meets the condition contributes 1, so that counting is enough."""
     raw: str | None = None
     """The column that `x` reads as it is stored."""
     wide: bool = False
@@ -338,7 +338,7 @@ Fetch = Callable[[str], list[tuple[Any, ...]]]
 def linked_view(own: str, name: str, tables: Mapping[str, Schema], relations: Mapping[str, str]) -> str:
     """Return a table's own columns and, where it links to others, the one that identifies the person.
 
-    `tables` are followed; `relations` says how those that it may link to are called.
+    `tables` are followed; `relations` has the names of those that it may link to.
     """
     schema = tables[name]
     link = schema.link
@@ -360,7 +360,7 @@ def check_public(fetch: Fetch, name: str, schema: Schema, relation: str, dialect
             f"public table {name!r} has more than the {schema.rows:,} rows that are declared for it; declare rows="
         )
     if schema.key is not None:
-        # joins compare values that are held to their bounds, where several may have become one
+        # joins compare values that are clamped to their bounds, where several may have become one
         key = clamped(physical(schema)[schema.key], schema.columns[schema.key], dialect)
         if _comes_twice(fetch, relation, key):
             raise RequestError(f"public table {name!r} has a value twice in its key {schema.key!r}")
@@ -372,7 +372,7 @@ def _comes_twice(fetch: Fetch, relation: str, column: str) -> bool:
 
 
 def broken_links(fetch: Fetch, tables: Mapping[str, Schema], relations: Mapping[str, str]) -> list[str]:
-    """Return what is wrong with the links between tables, for the custodian alone: it reveals facts about the data.
+    """Return the faults of the links between tables, for the custodian alone: it reveals facts about the data.
 
     A value that comes twice in a column that a link leads to may give a row two owners.
     """

@@ -443,7 +443,7 @@ class Writer:
         return self._different(f"SELECT {held} FROM {self.nested(ranked)} WHERE i <= {pairs.most}", bool(worth))
 
     def _different(self, held: str, summed: bool) -> str:
-        if summed:  # a pair is worth one number, and counts once, whatever the rows that hold it
+        if summed:  # a pair is worth one number, and counts once, whatever the rows that contain it
             pair = self._listed([*self.k, "v"])
             once = f"SELECT {pair}, max(w) AS w FROM {self.nested(held)} GROUP BY {pair}"
             totals = self._listed([*self.k, total_as(self.dialect.sum("w"), 0)])
@@ -533,8 +533,8 @@ def _consecutive(values: list[Key]) -> bool:
 # Counts by place, as SQL: for each group the places of a grid at which there are rows, and what these weigh.
 #
 # Bounding is as for sums, except that a row without a place is left out. Rows stay where they are; only the places that
-# have some are returned. Where a scan says which ranks it looks at closely, rows are counted by blocks of places first,
-# and then by place where that is needed: both in one statement, so of the same rows.
+# have some are returned. Where a scan states which ranks it looks at closely, rows are counted by blocks of places
+# first, and then by place where that is needed: both in one statement, so of the same rows.
 
 
 _LARGEST = 2**62
@@ -600,7 +600,7 @@ class CountingWriter(Writer):
     def write(self) -> Statement:
         bounding = self.scan.bounding
         self._verify_weights_fit()
-        # a stored table is read again faster than its rows are kept; what is made of tables is made once
+        # a stored table is read again faster than its rows are kept; a derived table is computed once
         named = self.dialect.materialised
         held = None if isinstance(self.scan.table, str) else True
         with_rows = [named("x", self._placed(unit=not bounding.unbounded), kept=held)]
@@ -640,7 +640,7 @@ class CountingWriter(Writer):
             raise Unsupported(f"with up to {rows:,} rows these weights may not fit into 64 bits; declare fewer rows")
 
     def _counted(self, place: str, among: str = "", where: str = "") -> str:
-        """Return the weight of the rows by group and place, or by what is made of it: k0, ..., p and n."""
+        """Return the weight of the rows by group and place, or by an expression of it: k0, ..., p and n."""
         keys = [f"x.{name} AS {name}" for name in self.k]
         made = ", ".join([*keys, f"{place} AS p", f"{self.dialect.narrow(self.total)} AS n"])
         by = ", ".join([*(f"x.{name}" for name in self.k), place])
@@ -704,7 +704,7 @@ class CountingWriter(Writer):
         return f"SELECT {', '.join([*self.k, 'p'])} FROM {nested(kept)}"
 
 
-# A whole scan as SQL: what is made of tables, and what is bounded and summed, or counted by place, over it.
+# A whole scan as SQL: the derived table, and its rows bounded and summed, or counted by place.
 
 
 def write_scan(

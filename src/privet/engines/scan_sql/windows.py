@@ -119,7 +119,7 @@ class _WindowProducts(_Gathering, ProductWriter):
         return f"SELECT {', '.join(totals)} FROM {self.nested(with_weight(sized, norm, self.dialect))}"
 
     def _multiplied(self, weight: int) -> list[str]:
-        """Return all products: in 64 bits where the ends of factors and the weight prove that these hold them."""
+        """Return all products: in 64 bits where the ends of factors and the weight prove that they fit."""
         products = []
         for first, second in self.products.pairs:
             most = self.scan.sums[first].most * self.scan.sums[second].most * weight

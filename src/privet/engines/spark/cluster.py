@@ -121,7 +121,7 @@ class Spark:
 
 
 def read_remote(value: object) -> str:
-    """Return the address of a Spark Connect server; refuse another without quoting it, for it may hold a token."""
+    """Return the address of a Spark Connect server; refuse another without quoting it, for it may contain a token."""
     if isinstance(value, str) and len(value) <= _LONGEST:
         try:
             parts = urlsplit(value)

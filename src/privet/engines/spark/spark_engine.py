@@ -50,7 +50,7 @@ class SparkEngine:
 
     Several threads and sessions may use one engine: at most `scans` scans run at once, and further ones wait.
 
-    What a unit adds to a result is computed from one reading of its rows, in the task that holds all of them, as
+    What a unit adds to a result is computed from one reading of its rows, in the task that has all of them, as
     `privet.engines.scan_sql.windows` shows; a time limit that is reached interrupts its own scan and no other.
     """
 
@@ -106,7 +106,7 @@ class SparkEngine:
         return SealedSums(groups)
 
     def _written(self, scan: Scan) -> Statement:
-        """Return the SQL of a scan, with a key of its own for its hashes."""
+        """Return the SQL of a scan, with its own key for its hashes."""
         return write_scan(scan, self._tables, self._relations, secrets.randbits(128), SPARK)
 
     def public_rows(self, name: str) -> list[tuple[Any, ...]] | None:
@@ -132,7 +132,7 @@ class SparkEngine:
         return fetched if len(fetched) <= most else None
 
     def broken_links(self) -> list[str]:
-        """Return what is wrong with the links between tables. For the custodian alone: it is about the data."""
+        """Return the faults of the links between tables. For the custodian alone: it is about the data."""
         return broken_links(self._fetch, self._tables, self._relations)
 
     def excesses(self) -> dict[str, tuple[Excess, ...]]:
@@ -189,7 +189,7 @@ class SparkEngine:
         return self._run(sql, {}, _rows)
 
     def _run(self, sql: str, parameters: Mapping[str, list[Any]], fetch: Callable[[Any], Result]) -> Result:
-        """Run one statement under a tag of its own, by which it is interrupted when its time is over."""
+        """Run one statement under its own tag, by which it is interrupted when its time is over."""
         tag = f"privet-{secrets.token_hex(8)}"
         tags = tags_of(self._session)
         deadline = Deadline(self._seconds, partial(_interrupt, tags, tag))

@@ -205,7 +205,7 @@ def _is_text(stored: str) -> bool:
 
 
 def _trouble(field: Any, stored: str, kind: Kind, *, owner: bool) -> str | None:
-    """Return what is wrong with a stored column, whatever its values."""
+    """Return the fault of a stored column, whatever its values."""
     if stored == "timestamp" and kind in ("date", "timestamp", "text"):
         return _ADVICE["timestamp"]
     if stored.startswith("string collate ") and stored.split()[-1].upper() != "UTF8_BINARY":

@@ -113,7 +113,7 @@ class PostgresStore:
     """The rows of a ledger in a schema that many hosts share.
 
     Every writer first takes one advisory lock, until its transaction has ended, under READ COMMITTED: each statement
-    after it sees what the last holder committed. (Under REPEATABLE READ the snapshot could be older than the lock.)
+    after it sees the commits of the last holder. (Under REPEATABLE READ the snapshot could be older than the lock.)
     Entries are numbered without gaps and have a primary key: without the lock, one of two writers would fail.
     """
 
@@ -300,7 +300,7 @@ class PostgresStore:
             return
         try:
             connection.execute("ROLLBACK")
-        except Exception:  # lost, or in the middle of something: the server rolls back what is not committed
+        except Exception:  # lost, or in the middle of something: the server rolls back uncommitted work
             self._let_go()
 
     def _let_go(self) -> None:

@@ -149,7 +149,7 @@ def _read_role(role: object) -> str:
     return role
 
 
-# What is checked at every connection: the tables, the triggers, and that the role can do no more than it needs.
+# Checks at every connection: the tables, the triggers, and that the role can do no more than it needs.
 
 _TABLES = """SELECT c.relname::text, c.relkind::text, c.relpersistence::text,
   c.relrowsecurity OR c.relhasrules OR c.relhassubclass OR c.relispartition,

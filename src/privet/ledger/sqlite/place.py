@@ -258,7 +258,7 @@ def check_same(path: Path, known: tuple[Identity, ...]) -> None:
     """Raise `LedgerError` if another file has taken the place of one that is open, or none is there any more.
 
     The files are the ledger's own and the two of its log. A process whose log was removed would write where no other
-    process reads, and another would begin a log of its own.
+    process reads, and another would begin its own log.
     """
     current = tuple(_plain_file(Path(f"{path}{suffix}")) for suffix in ("", *LOGS)[: len(known)])
     if current != known:
@@ -338,7 +338,7 @@ def sync_folder(folder: Path) -> None:
         os.close(opened)
 
 
-# Ledger files: made whole or not at all, and opened so that what is committed stays. Knows nothing of budgets.
+# Ledger files: made whole or not at all, and opened so that commits stay. Knows nothing of budgets.
 
 
 _PATIENCE = 50

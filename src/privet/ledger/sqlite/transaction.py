@@ -61,7 +61,7 @@ def _from_1(connection: sqlite3.Connection) -> None:
 
 
 def _from_2(connection: sqlite3.Connection) -> None:
-    """Keep secret texts beside the entries, for what is charged once and released in several steps."""
+    """Keep secret texts beside the entries, for charges that are released in several steps."""
     connection.execute(_KEPT_TABLE)
 
 
