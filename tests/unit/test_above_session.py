@@ -392,6 +392,16 @@ def test_what_it_was_not_opened_for_is_refused_and_nothing_is_drawn_or_recorded(
     assert 20 < len(str(refused.value)) < 500
 
 
+def test_a_question_that_could_move_too_far_is_refused_with_the_sensitivity_that_it_needs() -> None:
+    opened = session(unit=privet.Person("who")).above(200, limit=1, epsilon=1)
+    with pytest.raises(RequestError) as refused:
+        opened.ask("SELECT SUM(age) FROM t")
+    assert str(refused.value) == (
+        "one person can move this question by 1,000 (the sum of age, age clamped to 0 to 100), and the vector was "
+        "opened for 10 at most; ask for less, or open one with sensitivity=1000"
+    )
+
+
 def test_signed_sums_are_asked_of_a_vector_that_was_opened_for_them() -> None:
     opened = session().above(0, limit=9, epsilon=100, sensitivity=10, signed=True)
     assert opened.plan.monotone is False

@@ -12,6 +12,7 @@ import re
 import traceback
 from collections.abc import Iterable
 from decimal import ROUND_FLOOR, Context
+from fractions import Fraction
 from typing import ClassVar, NoReturn
 
 _QUOTE_LIMIT = 60
@@ -362,12 +363,20 @@ def without_passwords(text: str) -> str:
     return _IN_WORDS.sub(r"\g<1>***", hidden)
 
 
+def _written(value: object) -> str:
+    """Return a value as Python writes it; fractions as numbers, and paths as texts."""
+    if type(value) is Fraction:
+        near = f"{float(value):.15g}"
+        return near if value in (Fraction(near), Fraction(float(value))) else str(value)
+    return repr(str(value)) if isinstance(value, os.PathLike) else repr(value)
+
+
 def quote(value: object) -> str:
     """Return a short, safe rendering of a public value for a message."""
     if type(value) is int and value.bit_length() > 200:
         return f"an integer of {value.bit_length()} bits"
     try:
-        text = without_passwords(" ".join(repr(value).split()))
+        text = without_passwords(" ".join(_written(value).split()))
     except Exception:  # a foreign repr may raise any error, and the caller needs the message all the same
         return f"a {type(value).__name__}"
     return text if len(text) <= _QUOTE_LIMIT else f"{text[:_QUOTE_LIMIT]}... (a {type(value).__name__})"

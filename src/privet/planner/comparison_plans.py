@@ -391,9 +391,9 @@ def verify_question(plan: ThresholdPlan, question: ScalarQuestion, tables: Mappi
     if moved.distance > plan.sensitivity:
         needed = float(Context(prec=6, rounding=ROUND_CEILING).create_decimal(repr(float_up(moved.distance))))
         raise RequestError(
-            f"one {'row' if scan.schema.unit.rowwise else 'person'} can move {summed_in_words(question.sum, scan)} by "
-            f"{in_full(needed)}, and this vector was opened for {in_full(float(plan.sensitivity))} at most; ask for "
-            f"less, or open one with sensitivity={needed:.12g}"
+            f"one {'row' if scan.schema.unit.rowwise else 'person'} can move this question by {in_full(needed)} "
+            f"({summed_in_words(question.sum, scan)}), and the vector was opened for "
+            f"{in_full(float(plan.sensitivity))} at most; ask for less, or open one with sensitivity={needed:.12g}"
         )
     if plan.monotone and not moved.rises:
         raise RequestError(

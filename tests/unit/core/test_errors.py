@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -91,6 +92,11 @@ class Mute:
     [
         (10**400, "an integer of 1329 bits"),
         (Fraction(10**5000), "a Fraction"),
+        (Fraction(3, 2), "1.5"),
+        (Fraction(1, 10), "0.1"),
+        (Fraction(1, 3), "1/3"),
+        (Fraction(1e305), "1e+305"),
+        (Path("x.foo"), "'x.foo'"),
         (Mute(), "a Mute"),
         ("x" * 100, "'" + "x" * 59 + "... (a str)"),
         (np.array([[1], [2]]), "array([[1], [2]])"),

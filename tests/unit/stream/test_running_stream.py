@@ -202,7 +202,7 @@ def test_totals_are_refused_where_people_are_protected(ledger: MemoryLedger, fol
             lambda: stream.extend([1, 2]),
             lambda: stream.extend(np.ones(3, dtype=int)),
         ):
-            with pytest.raises(RequestError, match="whose each row is"):
+            with pytest.raises(RequestError, match="each row needs its person"):
                 call()
         assert ledger.head() == before
 
