@@ -536,6 +536,8 @@ def test_it_is_shown() -> None:
     assert opened.ask(ALL).to_dict() == {"above": True, "value": None, "error": None, "left": 1}
     assert "1 of at most 2" in repr(opened)
     assert "ages" in opened._repr_html_()
+    assert repr(opened.plan) == opened.plan.explain()
+    assert "is above 200" in opened.plan._repr_html_()
 
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork: run it on Linux or macOS")

@@ -347,7 +347,8 @@ def test_the_plan_says_in_words_what_it_decides() -> None:
     words = plan.explain()
     assert "Protects all rows of each who of bids (add-remove neighbours)." in words
     assert "moves a score by at most 4, and moves all scores in the same direction" in words
-    assert str(plan) == words
+    assert str(plan) == repr(plan) == words
+    assert "permute-and-flip" in plan._repr_html_()
     told = plan.to_dict()
     assert told["cost"] == {"epsilon": 1.0, "delta": 0.0}
     assert told["options"] == ["1", "2", "3", "4"]

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from privet.display import cost_words, printable
 
-from .asking import asking, opened, read_parameters, read_sql
+from .asking import OpenedSession, asking, opened, read_parameters, read_sql
+from .one_charge import print_plan
 from .screen import counting_number, json_option, number, print_facts, print_json, print_text
 from .targets import analyst_option, config_option
+
+if TYPE_CHECKING:
+    from privet.planner.comparison_plans import ThresholdPlan
 
 _bound = click.option(
     "--bound",
@@ -22,6 +26,9 @@ _bound = click.option(
 )
 _epsilon = click.option("--epsilon", type=number, help="What it may cost. [default: a tenth of the budget]")
 _rho = click.option("--rho", type=number, help="What it may cost, as rho.")
+_plan = click.option(
+    "--plan", "only_plan", is_flag=True, help="Only show what it would cost and how far off it may be. Charges nothing."
+)
 
 
 @click.command()
@@ -36,6 +43,7 @@ _rho = click.option("--rho", type=number, help="What it may cost, as rho.")
     help="How to choose. [default: the better one for the budget]",
 )
 @_bound
+@_plan
 @click.option("--key", help="A name for this: trying again with it after a failure is charged once.")
 @analyst_option
 @config_option
@@ -44,6 +52,7 @@ def choose_command(
     sql: str | None,
     file: Path | None,
     options: tuple[str, ...],
+    only_plan: bool,
     analyst: str | None,
     config: Path,
     as_json: bool,
@@ -60,7 +69,12 @@ def choose_command(
     """
     text = read_sql(sql, file)
     values: Any = read_parameters(tuple(f"={option}" for option in options))
-    with opened(config, analyst) as place:
+    with opened(config, analyst, plans=only_plan) as place:
+        if only_plan:
+            how.pop("key")
+            plan = place.session.plan_choice(values, text, **how)
+            print_plan(plan, plan, place, as_json=as_json)
+            return
         before = place.ledger.head()
         with asking(place):
             chosen = place.session.choose(values, text, **how)
@@ -86,11 +100,19 @@ def choose_command(
 @click.option("--table", help="Which table is asked about, where several protect different units.")
 @click.option("--name", default="", help="A name: vectors with the same arguments and another name are separate.")
 @_bound
+@_plan
 @analyst_option
 @config_option
 @json_option
 def above_command(
-    threshold: Any, sql: str | None, file: Path | None, analyst: str | None, config: Path, as_json: bool, **how: Any
+    threshold: Any,
+    sql: str | None,
+    file: Path | None,
+    only_plan: bool,
+    analyst: str | None,
+    config: Path,
+    as_json: bool,
+    **how: Any,
 ) -> None:
     """Tell whether a count or sum is above a threshold, by a sparse vector that was paid for once.
 
@@ -105,12 +127,15 @@ def above_command(
     from privet.execution.vector import check_first
 
     text = read_sql(sql, file)
-    with opened(config, analyst) as place:
+    with opened(config, analyst, plans=only_plan) as place:
+        session, options = place.session, AskOptions(bound=how["bound"])
         before = place.ledger.head()
         with asking(place):
-            session, options = place.session, AskOptions(bound=how["bound"])
             plan = session.plan_above(threshold, **how)
             check_first(session._executor, session._catalog, plan, options, text)
+            if only_plan:
+                print_plan(plan, plan, place, as_json=as_json, paid=_opened_in_words(plan, place))
+                return
             vector = session.above(threshold, **how)
             answer = vector.ask(text)
         entry = vector.receipt.entry
@@ -122,6 +147,21 @@ def above_command(
     print_text(printable(str(answer)), style="bold")
     print_text("")
     print_facts([*vector.facts(), ("cost", _paid(vector.plan.cost, entry, charged=charged))])
+
+
+def _opened_in_words(plan: ThresholdPlan, place: OpenedSession) -> str:
+    """Return which entry has paid for a vector, and whether it is closed; nothing where none has."""
+    from privet.core.event import Receipt
+    from privet.core.ports import KeepsSecrets
+
+    account, ledger = place.session.account, place.session.ledger
+    entries = [one.number for one in ledger.history() if (one.digest, one.account) == (plan.digest, account)]
+    if not entries or not isinstance(ledger, KeepsSecrets):
+        return ""
+    seen = ledger.progress(Receipt(entries[-1], plan.digest, account))
+    if seen is not None and seen.over:
+        return f"opened in entry {entries[-1]} of the ledger, and closed; another one needs another --name"
+    return f"opened in entry {entries[-1]} of the ledger: its questions cost nothing more"
 
 
 def _paid(cost: dict[str, float], entry: int, *, charged: bool) -> str:

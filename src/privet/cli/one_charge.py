@@ -16,9 +16,12 @@ from .targets import analyst_option, config_option
 
 if TYPE_CHECKING:
     from privet.planner.batch import Batch
+    from privet.planner.comparison_plans import ChoicePlan, ThresholdPlan
     from privet.planner.plan import Plan
     from privet.query.frame import Frame
     from privet.session import Session
+
+    Charged = Plan | Batch | ChoicePlan | ThresholdPlan
 
 Option = Callable[[Any], Any]
 Result = TypeVar("Result")
@@ -73,7 +76,7 @@ def run_charged(
     """
     with opened(config, analyst, plans=only_plan) as place:
         if only_plan:
-            _print_plan(*plan(place.session), place, as_json=as_json)
+            print_plan(*plan(place.session), place, as_json=as_json)
             return None
         before = place.ledger.head()
         with asking(place):
@@ -128,12 +131,12 @@ def print_charged(results: Sequence[Any], cost: Any, told: dict[str, Any]) -> No
     print_facts([*paid, ("left", left_in_words(told))])
 
 
-def _print_plan(plan: Any, charged: Plan | Batch, place: OpenedSession, *, as_json: bool) -> None:
-    """Print a plan, and whether its charge fits the budget."""
+def print_plan(plan: Any, charged: Charged, place: OpenedSession, *, as_json: bool, paid: str = "") -> None:
+    """Print a plan, and whether its charge fits the budget, or how it was paid for, where that is known."""
     from privet.execution.counted_plan import CountedPlan
 
     account = place.session.account
-    answered = place.ledger.find(charged.digest, account) is not None
+    answered = bool(paid) or place.ledger.find(charged.digest, account) is not None
     fits = answered or place.ledger.admits(charged.event, account=account)
     if as_json:
         print_json(
@@ -146,4 +149,4 @@ def _print_plan(plan: Any, charged: Plan | Batch, place: OpenedSession, *, as_js
         for line in repr(plan).splitlines():
             print_text(printable(line))
     print_text("")
-    print_facts([("now", "answered before: asking again is free" if answered else _FITS[fits])])
+    print_facts([("now", (paid or "answered before: asking again is free") if answered else _FITS[fits])])

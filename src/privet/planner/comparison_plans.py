@@ -28,7 +28,7 @@ from privet.core.scan import Scan, Sum
 from privet.core.schema import Contribution, Schema
 from privet.core.unit import Neighbors, Person, Rows, Unit, Window
 from privet.core.wire import canonical
-from privet.display import shown_amount, shown_error
+from privet.display import html_lines, shown_amount, shown_error
 from privet.mechanisms import DiscreteLaplaceEvent
 from privet.mechanisms.lattice import step_of
 from privet.mechanisms.selection import NoisyMax
@@ -327,8 +327,11 @@ class ThresholdPlan:
         """Return everything public about the vector, with its digest, as plain data."""
         return {"digest": self.digest, **self.facts()}
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return self.explain()
+
+    def _repr_html_(self) -> str:
+        return f"<div>{html_lines(self.explain().splitlines())}</div>"
 
 
 def question_digest(plan: ThresholdPlan, question: ScalarQuestion) -> str:
@@ -556,8 +559,11 @@ class ChoicePlan:
         """Return everything public about the choice, with its digest and its options, as plain data."""
         return {"digest": self.digest, **self.facts(), "options": [_shown(option) for option in self.options]}
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return self.explain()
+
+    def _repr_html_(self) -> str:
+        return f"<div>{html_lines(self.explain().splitlines())}</div>"
 
 
 def make_choice(

@@ -55,6 +55,27 @@ def test_a_vector_is_opened_once_and_continued(config: Path) -> None:
     assert "nothing more" in shown.output
 
 
+def test_a_plan_shows_what_a_choice_or_a_vector_would_cost_and_charges_nothing(config: Path) -> None:
+    choice = ("choose", COUNT, "--option=18", "--option=65", "--epsilon=0.1")
+    vector = ("above", "1", "SELECT COUNT(*) FROM visits", "--limit=1", "--epsilon=0.5")
+    for words, told in ((choice, "permute-and-flip"), (vector, "Answers for each question")):
+        shown = run(config, *words, "--plan")
+        assert shown.exit_code == 0
+        assert told in shown.output
+        assert "fits what is left of the budget" in shown.output
+    assert not (config.parent / "privet.ledger").exists()
+    assert "fits" in json.loads(run(config, *vector, "--plan", "--json").output)
+    too_far = run(config, "above", "5", "SELECT SUM(age) FROM visits", "--limit=1", "--plan")
+    assert "can move this question by" in too_far.output
+    run(config, *choice)
+    assert "asking again is free" in run(config, *choice, "--plan").output
+    opened = ("above", "100000", "SELECT COUNT(*) FROM visits", "--limit=1", "--epsilon=0.3")
+    run(config, *opened)
+    assert "its questions cost nothing more" in " ".join(run(config, *opened, "--plan").output.split())
+    run(config, *vector)
+    assert "and closed; another one needs" in " ".join(run(config, *vector, "--plan").output.split())
+
+
 @pytest.mark.parametrize(
     "words",
     [
