@@ -129,7 +129,7 @@ class ZcdpFilter:
 
 @dataclass(frozen=True)
 class RenyiFilter:
-    """Admits while the Renyi divergences of one order, fixed at opening, add up to what (epsilon, delta) allows.
+    """Admits while the Renyi divergences of one order, fixed at opening, add up to the allowance of (epsilon, delta).
 
     Slack is counted apart, against the share of delta set aside for keys. While the sum of pure epsilons is within
     epsilon an event is admitted too: on those histories the loss never exceeds epsilon, so they take nothing of

@@ -92,7 +92,7 @@ def _percent(share: float) -> str:
     return f"{min(100.0, math.ceil(share * 1000) / 10):g}%"
 
 
-# Epsilon by every theorem that applies, side by side, for tables and pictures. It adds no theorem of its own.
+# Epsilon by every theorem that applies, side by side, for tables and pictures. It adds no other theorem.
 
 
 Theorem = Callable[[Event, Fraction], float]

@@ -261,7 +261,7 @@ class EngineError(PrivetError):
 
 
 class AccessError(PrivetError):
-    """Who asks is not known, or may not do this. What others have and what does not exist are refused alike.
+    """The caller is unknown, or may not do this. Others' objects and missing ones are refused alike.
 
     Example:
         >>> privet.AccessError.http_status, privet.AccessError.exit_status

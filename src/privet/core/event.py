@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
-# Dominating pairs: two distributions P and Q such that no pair of neighbours is easier to tell apart.
+# Dominating pairs: two distributions P and Q such that no pair of neighbours is easier to distinguish.
 #
 # All that an accountant ever needs of a pair is its hockey-stick divergence, in both directions: H(epsilon) = sup over
 # sets S of P(S) - e**epsilon Q(S).

@@ -175,7 +175,7 @@ def choice(value: object, parameter: str, known: Iterable[str]) -> str:
 
 
 def truth(value: object, parameter: str) -> bool:
-    """Return True or False, and take nothing else for one of them but NumPy's own."""
+    """Return True or False, and accept only these and NumPy's own."""
     if isinstance(value, bool):
         return value
     if type(value).__module__ == "numpy" and type(value).__name__ in ("bool", "bool_"):
@@ -437,7 +437,7 @@ def _evaluated(annotation: Any, names: dict[str, Any]) -> Any:
     return eval(annotation, names) if isinstance(annotation, str) else annotation
 
 
-# Names of accounts that people can tell apart: two that look alike would let one analyst spend as another.
+# Names of accounts that people can distinguish: two that look alike would let one analyst spend as another.
 
 
 _ALIKE = {

@@ -1,4 +1,4 @@
-"""Public numbers, exactly: what comes in as a number leaves as the rational it is, or is refused by name.
+"""Public numbers, exactly: each number becomes the rational that it is, or is refused by name.
 
 A plain `float(x) > 0` lets booleans, strings, one-element arrays and infinities through, and silently rounds
 big integers and Decimals. Nothing here rounds, except against ourselves, where a number leaves as a double; and the

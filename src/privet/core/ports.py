@@ -1,4 +1,4 @@
-"""The ports: what Privet needs from the world outside, as protocols."""
+"""The ports: Privet's needs of the outside world, as protocols."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Left(Protocol):
 
 @runtime_checkable
 class Ledger(Protocol):
-    """What a session needs: charges and answers, each recorded before its method returns, as durably as it ever will.
+    """The port of a session: charges and answers, each recorded before its method returns, as durably as it ever will.
 
     Raises `BudgetError` where the budget does not allow a charge, and `LedgerError` where nothing may be released
     because the record cannot be kept or cannot be trusted.
@@ -298,7 +298,7 @@ class LedgerEntry(Protocol):
 
 
 class AccountBalance(Protocol):
-    """One budget at one time; `account` is None for the data set's own, and `spent` is a share of what there is."""
+    """One budget at one time; `account` is None for the data set's own, and `spent` is a share of the whole."""
 
     @property
     def account(self) -> str | None: ...
@@ -366,7 +366,7 @@ class LedgerAdmin(Ledger, Protocol):
         """Let an account spend nothing more until it is cleared."""
 
     def note_act(self, act: str, *, actor: str, role: str, account: str | None = None, note: str = "") -> None:
-        """Record in the chain who did what besides spending. It changes no balance."""
+        """Record an action other than spending, and its author, in the chain. It changes no balance."""
 
     def accounts(self) -> tuple[str, ...]:
         """Return the names of the accounts that have their own cap."""

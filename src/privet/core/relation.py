@@ -119,7 +119,7 @@ class Derive:
 class Join:
     """The columns of both sides, for each pair of rows that meets the condition.
 
-    Between private sides, rows of different units never meet, whatever the condition says. `left` keeps the rows of the
+    Between private sides, rows of different units never meet, whatever the condition is. `left` keeps the rows of the
     left side that meet none. `names` has the name of each column of the right side in the result: (name, column).
     The condition is over the result's columns.
 

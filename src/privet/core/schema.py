@@ -272,7 +272,7 @@ def text(*, nullable: bool = False) -> ColumnFacts:
 @wired("Contribution", "groups", "rows")
 @dataclass(frozen=True, kw_only=True)
 class Contribution:
-    """A limit on what one unit contributes: `rows` rows in each of `groups` groups; nearly everyone stays within it.
+    """A limit on one unit's contribution: `rows` rows in each of `groups` groups; nearly everyone stays within it.
 
     Larger contributions are scaled down, so that totals are too low by the loss; a higher limit needs more noise.
 
@@ -371,7 +371,7 @@ class Schema:
     contents: Contents | None = field(default=None, compare=False, repr=False)
     most_rows: int | None = None
     blocks: Blocks | None = None
-    """How the rows of a stored table are divided; what is made of tables has no blocks."""
+    """How the rows of a stored table are divided; relations over tables have no blocks."""
 
     def __post_init__(self) -> None:
         read_neighbors(self.neighbors)
@@ -517,7 +517,7 @@ _PACKAGES = ("privet", "duckdb", "_duckdb", "pandas", "polars", "pyarrow", "pysp
 
 
 class PublicTable(Table):
-    """A public table, to be joined to private ones: lists of regions, prices, codes and what they mean.
+    """A public table, to be joined to private ones: lists of regions, prices, codes and their meanings.
 
     Nothing in it is protected. `key` is a column in which no value comes twice, so that a join on it makes no row into
     several; it is checked when the table is opened, as is that there are no more than `rows` rows.
@@ -571,7 +571,7 @@ def followed(tables: Mapping[str, Schema]) -> dict[str, Schema]:
 def shown_columns(table: str, schema: Schema, *, owned: bool = True) -> dict[str, str]:
     """Return the columns of a table that questions may name, each with its name in a schema that was followed.
 
-    Where a linked table has a column of its own that is called as its owner is elsewhere, questions mean its own. A
+    Where a linked table has its own column with the name of its owner elsewhere, questions mean its own. A
     column that links to who owns the rows is the owner, if `owned`.
     """
     link = schema.link

@@ -77,7 +77,7 @@ class KeySelection(Mechanism):
     def release(self, counts: Any) -> Any:
         """Return whether a key is shown: True or False for a count, an array for an array, a set for a mapping.
 
-        A mapping gives each key's number of people, and comes back as the set of the keys that are shown.
+        A mapping has each key's number of people, and the result is the set of the keys that are shown.
         """
         if isinstance(counts, Mapping):
             numbers = _read(list(counts.values()))
@@ -498,7 +498,7 @@ class OptimalKeys(KeySelection):
 
     @property
     def _bits(self) -> int:
-        """How many binary digits the probabilities have: 128 more than it takes to tell delta from 0."""
+        """How many binary digits the probabilities have: 128 more than it takes to distinguish delta from 0."""
         return _RATIO_BITS + (self.key_delta.denominator // self.key_delta.numerator).bit_length()
 
     @cached_property

@@ -74,7 +74,7 @@ def read_numbers(value: object, parameter: str = "value", *, wide: bool = False)
 
 
 def read_floats(value: object, parameter: str) -> NDArray[np.float64]:
-    """Return released or public numbers as doubles, one or an array of them; refuse what no double can be."""
+    """Return released or public numbers as doubles, one or an array of them; refuse values that no double can be."""
     import numpy as np
 
     numbers = read_numbers(value, parameter, wide=True)

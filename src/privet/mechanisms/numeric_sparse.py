@@ -153,11 +153,11 @@ class NumericSparse(Sparse):
         """Return the values of one run's crossings improved by their gaps, as the best linear unbiased estimates do."""
         return self._improved(read_released(values, "values"), read_released(gaps, "gaps"))
 
-    def _improved(self, told: tuple[int | float, ...], shown: tuple[float, ...]) -> tuple[float, ...]:
+    def _improved(self, measured: tuple[int | float, ...], shown: tuple[float, ...]) -> tuple[float, ...]:
         base = float_near(self.threshold)
         bar, query = float_up(2 * self.threshold_scale**2), float_up(2 * self.query_scale**2)
         return improve(
-            told,
+            measured,
             tuple(base + gap for gap in shown),
             measured_variance=self.measure.variance,
             shown_variance=query + bar if self.refresh else query,

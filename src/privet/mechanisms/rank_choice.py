@@ -167,7 +167,7 @@ def _starts(sizes: Places) -> Places:
 
 
 def _within(values: Places | NDArray[np.bool_], sizes: Places) -> Places:
-    """Return the sum of each group's values; modulo 2**64 on the way, which does no harm to what fits."""
+    """Return the sum of each group's values; modulo 2**64 on the way, which does no harm to sums that fit."""
     through = np.concatenate(([0], np.cumsum(values, dtype=np.int64)))
     ends = np.cumsum(sizes)
     return np.asarray(through[ends] - through[ends - sizes])
@@ -256,7 +256,7 @@ class QuantileChoice(Mechanism):
         return math.ceil(REACH / self.rate)
 
     def near(self, bits: int) -> Near:
-        """Return what an engine must tell apart for this choice, where it may take 2**bits places together."""
+        """Return the places that an engine must distinguish for this choice, where it may take 2**bits together."""
         return Near(self.share, self.reach - self.offset, self.reach + self.offset, bits)
 
     @cached_property

@@ -70,7 +70,7 @@ class QuantileLadder(Mechanism):
 
     `values` come as parts of places, of 2**digits that each has. With `beta`, q n - L becomes q n - t - L and T - q n
     becomes T - q n - t, with t = z sqrt(q (1 - q) H (n + 100 H)) + (1 + z^2 / 6) H, rounded up, for units that weigh
-    at most H, the `heaviest`, and z two-sided for beta: the intervals then hold quantiles of what the units were
+    at most H, the `heaviest`, and z two-sided for beta: the intervals then contain quantiles of what the units were
     sampled from, independently of each other, as far as their number is distributed normally.
 
     Guarantee: the choices in all groups together, given the values, are epsilon-DP for epsilon = rate * span, with a
@@ -178,7 +178,7 @@ class QuantileLadder(Mechanism):
         return math.ceil(REACH / self.rate)
 
     def near(self, bits: int, most: int) -> Near:
-        """Return what an engine must tell apart, of groups that weigh at most so much, in blocks of 2**bits places.
+        """Return the places that an engine must distinguish, of groups of at most this weight, in blocks of 2**bits.
 
         Guarantee: weight in a block that it need not tell apart may lie anywhere in it, and `off` stays as it is. In a
         block below, L and T at any place are at most q n - t - reach - s: so q n - t - L is reach + s or more, and

@@ -46,7 +46,7 @@ from .selection import ExponentialEvent
 #
 # Ranks are measured from their aims A_j = T_1 + ... + T_j, as exact differences before anything is rounded: with r_j
 # = R(f_j) - A_j a term of the exponent is kappa |r_j - r_(j-1)|, with r_0 = 0, and r_(m+1) = R - A_(m+1) is what all
-# weight is off all targets, a draw of noise that does not grow with the weight. They are held within 2**40 / kappa,
+# weight is off all targets, a draw of noise that does not grow with the weight. They are clamped to 2**40 / kappa,
 # which lowers no difference below 0 and raises none.
 #
 # What floats may be off by: let V bound the size of the logarithms that matter. A window's sum takes at most 2 * 64
@@ -66,7 +66,7 @@ _NEAR, _NEAR_EACH, _PARTS, _MORE, _GROWTH = 8, 4, 12, 40, 1.25
 """Around an aim pieces are even up to 8 times 1 / kappa off it, and then end ever a quarter further off.
 
 With m quantiles they are even up to 4 m times 1 / kappa: all may be off by the same at no cost but at the ends, and
-are, where many fine places hold nothing. A 1 / kappa has 12 parts, and fewer where m is more, to keep the pieces few.
+are, where many fine places are empty. A 1 / kappa has 12 parts, and fewer where m is more, to keep the pieces few.
 
 Where all targets together are more or less than all weight, any aim may be off by as much at no further cost: there
 pieces are even up to as much again, and up to 40 times 1 / kappa.
@@ -117,7 +117,7 @@ class JointPieces:
                 return places
 
     def _off(self, ranks: list[int], aim: Fraction) -> Floats:
-        """Return kappa times how far ranks are off an aim, from exact differences, and held within +-2**40."""
+        """Return kappa times how far ranks are off an aim, from exact differences, and clamped to +-2**40."""
         each = self._kappa / (self._one * aim.denominator)
         scale, parts, whole = float(each), aim.denominator, aim.numerator * self._one
         most = math.ceil(_LARGEST / each)
@@ -164,7 +164,7 @@ class JointPieces:
         return np.asarray(terms)
 
     def _room(self, log_sum: float, excess: float) -> Fraction:
-        """Return M: no less than e**log_sum, times what floats may be off by."""
+        """Return M: no less than e**log_sum, times the error of the floats."""
         largest = (self._m + 2) * (_FAR + 8 * excess)
         slack = 4 * (self._m + 2) * (self._m + 200) * 8 * _EPS * largest + 2.0**-20
         bits = (log_sum + slack) / math.log(2)
@@ -312,7 +312,7 @@ class QuantileTree(Mechanism):
     def _choose(
         self, spread: RankSpread, shares: tuple[Fraction, ...], within: tuple[Fraction, Fraction], ends: tuple[int, int]
     ) -> list[int]:
-        """Return fine places for some shares of what lies from one fine place to before another."""
+        """Return fine places for some shares of the weight from one fine place to before another."""
         if not shares:
             return []
         middle = len(shares) // 2

@@ -236,7 +236,7 @@ _ROUNDING_SHARE = 64
 class SmoothSensitivity(Mechanism):
     """Release an answer in [low, high] with noise in proportion to a smooth bound on its local sensitivity.
 
-    The caller gives, with the answer, its local sensitivity at each distance: A(k) is the most that one change of a
+    The caller passes, with the answer, its local sensitivity at each distance: A(k) is the most that one change of a
     row moves the answer on any data that k changes make of these; beyond the end of the list it is the whole range.
     `noise` is a kind of tail, Cauchy by default, and `smoothing` the share of epsilon that pays for the scale's own
     dependence on the data. Neighbours change one row.

@@ -505,7 +505,7 @@ def _fronts(low: Floats, high: Floats, count: int) -> tuple[NDArray[np.int64], N
 
 
 def _floors(least: Floats, most: Floats, unit: float) -> NDArray[np.int64]:
-    """Return the floors of distances in units from their computed bounds, untold where they do not tell.
+    """Return the floors of distances in units from their computed bounds, undecided where these do not suffice.
 
     A difference of two doubles is off by eps of itself, and unit and quotient by eps more each. Below 2**30 units that
     is less than 2**-21 of a unit, and ends this close to a whole number are left to `_gap`.

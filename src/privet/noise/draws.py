@@ -408,7 +408,7 @@ class Stocked(Generic[_One]):
         return taken
 
     def forget(self) -> None:
-        """Drop what this thread holds. In place: a signal may have interrupted a draw that uses the list."""
+        """Drop this thread's draws. In place: a signal may have interrupted a draw that uses the list."""
         self._shelf.draws.clear()
 
 

@@ -1,4 +1,4 @@
-"""Turns a `Selection` into the tree: finds keys and aggregates, gives them names, and checks what is left over.
+"""Turns a `Selection` into the tree: finds keys and aggregates, names them, and checks the rest.
 
 Names of keys and aggregates come from their meaning, never from an alias, so that the private part of two queries is
 the same whenever their questions are.

@@ -178,7 +178,7 @@ def _around(value: Any, kind: Kind | None) -> tuple[Cut, Cut]:
 
 
 def _constant(expression: Expression, kind: Kind | None) -> Any:
-    """Return a constant as an expression of a kind compares with it; None for what it is not compared with plainly."""
+    """Return a constant as an expression of a kind compares with it; None for one with no plain comparison."""
     if not expression.is_constant:
         return None
     match kind, expression.constant:

@@ -27,7 +27,7 @@ MANY = 10**9
 
 @dataclass(frozen=True)
 class Function:
-    """One total function: its argument kinds and result kind in words, what it means, and its rule."""
+    """One total function: its argument kinds and result kind in words, its meaning, and its rule."""
 
     name: str
     takes: str

@@ -47,7 +47,7 @@ Columns = Mapping[str, Expression]
 def standing_on(
     relation: Relation, tables: Mapping[str, Schema], columns: Columns, where: Expression | None = None
 ) -> PrivateRows:
-    """Return rows of a relation under the names that columns are known by; refuses what crosses units."""
+    """Return rows of a relation under the names that columns are known by; refuses relations that cross units."""
     if _steps(relation) > MOST_STEPS:
         raise Unsupported(
             f"this puts together more than {MOST_STEPS} tables and steps; ask about fewer, and mind that a sub-query "

@@ -335,7 +335,7 @@ def _equals(join: Join, key: str) -> list[Expression]:
 def with_columns(
     expression: Expression, facts: Mapping[str, Facts], found: dict[Expression, OverRows], taken: set[str]
 ) -> Expression:
-    """Return an expression over released columns in which each window function has become a column of its own."""
+    """Return an expression over released columns in which each window function has become a separate column."""
 
     def column(part: Expression) -> Expression | None:
         if not is_window(part):

@@ -487,7 +487,7 @@ def split_part(name: str, arguments: Arguments) -> Typed:
 
 
 def replace(name: str, arguments: Arguments) -> Typed:
-    """Return the facts of a text in which one constant stands for another; a short one, so that no text explodes."""
+    """Return the facts of a text in which one constant replaces another; a short one, so that no text explodes."""
     old, new = (constant_text(name, argument) for argument in arguments[1:])
     if not old or len(new) > LONGEST_INSTEAD:
         allowed = f"a constant text to replace, and another of at most {LONGEST_INSTEAD} characters"

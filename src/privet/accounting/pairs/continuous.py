@@ -116,7 +116,7 @@ class GaussianPair(Symmetric):
 
 
 def up(computed: Floats) -> Floats:
-    """Return doubles no smaller than the reals that `computed` approximates; what is exactly 0 stays 0."""
+    """Return doubles no smaller than the reals that `computed` approximates; exact zeros stay 0."""
     return np.where(computed > 0, computed * (1 + MARGIN) + LEAST, 0.0)
 
 

@@ -214,7 +214,7 @@ class SampledPair:
         return ahead, min(self._limit(), -math.log(rest) * (1 + 2.0**-46) + 2.0**-50) if rest else self._limit()
 
     def _limit(self) -> float:
-        """Return -ln(1 - rate), rounded up: what an absent unit's output can reveal at most."""
+        """Return -ln(1 - rate), rounded up: the most that an absent unit's output can reveal."""
         if self.rate < Fraction(1, 2):
             return -math.log1p(-float_up(self.rate)) * (1 + 2.0**-50)
         kept = 1 - self.rate

@@ -1,4 +1,4 @@
-"""Reads FROM: what it names, the order and kind of its joins, and PIVOT, into rows to stand on and names to use.
+"""Reads FROM: its tables, the order and kind of its joins, and PIVOT, into rows and the names to use.
 
 The order of a, b, c WHERE ..., and the anti-joins among LEFT JOINs, follow from names and declared facts only: the
 result is that of JOIN ... ON and ANTI JOIN. Nothing here decides about privacy.
@@ -412,7 +412,7 @@ def _aggregate(node: Node, scope: Scope) -> tuple[str | None, Expression]:
 
 
 def _groups(node: Node, standing: Standing, scope: Scope, used: set[Expression]) -> list[tuple[str, Expression]]:
-    """Return the columns of the rows: those that are listed, or all that nothing else names."""
+    """Return the columns of the rows: those that are listed, or all that are not named elsewhere."""
     group = part(node, "group")
     if group is not None:
         made = [(item, translate(item, scope)) for item in parts(group, "expressions")]

@@ -151,7 +151,7 @@ class Wish:
     auto: bool = False
     public: bool = False
     inside: int = 0
-    """In how many brackets its clause stands; read with the tree, and 0 from then on."""
+    """The number of brackets around its clause; read with the tree, and 0 from then on."""
 
 
 NO_WISH = Wish()
@@ -288,7 +288,7 @@ _CALLS = 4_000
 _DEEPER = threading.Lock()
 
 _BRACKETED = re.compile(r"[^\W\d][\w $#@.-]{0,200}")
-"""What brackets quote: a name. Lists of constants, which are refused, contain none."""
+"""Brackets quote a name. Lists of constants, which are refused, contain none."""
 
 _SPECIAL = frozenset(
     {"CAST", "TRY_CAST", "SAFE_CAST", "EXTRACT", "TRIM", "SUBSTRING", "POSITION", "CEIL", "FLOOR", "MIN", "MAX"}
@@ -323,9 +323,9 @@ def parse(
 ) -> Query:
     """Return the query that a SQL text asks of declared tables, whose links are followed, and of named relations.
 
-    `schema` is the word that may stand before a table's name, with a dot between; `public` where there is none.
+    `schema` is the word that may precede a table's name, with a dot between; `public` where there is none.
 
-    Pure and free: it reads declared facts and the text, and the same text always gives the same tree. Raises a
+    Pure and free: it reads declared facts and the text, and the same text always yields the same tree. Raises a
     `RequestError` that states what is wrong and what to write instead.
     """
     if not isinstance(sql, str):
@@ -377,7 +377,7 @@ def _has_forms(nodes: Sequence[Node]) -> bool:
 def _settle(
     nodes: Sequence[Node], tables: Collection[str], views: Collection[str], schema: str | None, given: GivenValues
 ) -> None:
-    """Replace names with dots before them, parameters and the clock by what they mean, where there are any."""
+    """Replace qualified names, parameters and the clock by their meaning, where there are any."""
     if any(node.args.get("db") is not None for node in nodes):
         settle_names(nodes, tables, views, schema)
     if given.values or any(node.key == "anonymous" and str(node.args["this"]).upper() in GIVEN for node in nodes):
@@ -589,7 +589,7 @@ def _called(token: Node, name: str, argument: str = "", *, named: bool = False) 
 
 
 def _is_top(before: Sequence[Node], tokens: Sequence[Node], place: int) -> bool:
-    """Return whether TOP stands for a LIMIT: after SELECT, before a number or a number in brackets."""
+    """Return whether TOP means a LIMIT: after SELECT, before a number or a number in brackets."""
     after = [_name(tokens, place + offset) for offset in (1, 2, 3)]
     starts = bool(before) and before[-1].token_type.name in {"SELECT", "DISTINCT", "ALL"}
     return starts and (after[0] == "NUMBER" or after == ["L_PAREN", "NUMBER", "R_PAREN"])
@@ -636,7 +636,7 @@ def _tree(sql: str, read: list[Node]) -> tuple[Node, Wish]:
 
 
 def _ordered_pivot(tokens: list[Node]) -> list[Node]:
-    """Return PIVOT t ON ... ORDER BY ... as what it means: SELECT * FROM (PIVOT t ON ...) ORDER BY ..."""
+    """Return PIVOT t ON ... ORDER BY ... as its meaning: SELECT * FROM (PIVOT t ON ...) ORDER BY ..."""
     if _name(tokens, 0) != "PIVOT":
         return tokens
     depth = 0

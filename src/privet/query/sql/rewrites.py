@@ -398,7 +398,7 @@ def settle_names(nodes: Sequence[Node], tables: Collection[str], views: Collecti
 
 
 def _settle(node: Node, argument: str, name: str) -> None:
-    """Give a node a plain name instead of one with dots."""
+    """Set the name of a node to a plain one instead of one with dots."""
     node.set(argument, _identifier(part(node, argument), name))
     node.set("db", None)
     node.set("catalog", None)
@@ -433,7 +433,7 @@ MARKS = frozenset(("?", "$", ":"))
 """The name of a parameter in the tree: no function in a text can have it."""
 
 FIXED = "fixed"
-"""The argument of a node that stands for a value."""
+"""The argument of a node that represents a value."""
 
 _DAYS = frozenset(("CURRENT_DATE", "CURDATE", "TODAY", "UTC_DATE"))
 _MOMENTS = frozenset(

@@ -504,7 +504,7 @@ def _reader(places: FromTables) -> ReadNested:
 def _linked(condition: Expression, rows: PrivateRows, around: Scope) -> Expression:
     """Return a condition of a sub-query in which the owner that a link added to its table is the one around it.
 
-    A table whose `o_custkey` identifies the person has no `c_custkey` of its own: in `o_custkey = c_custkey`, which
+    A table whose `o_custkey` identifies the person has no own `c_custkey`: in `o_custkey = c_custkey`, which
     would be true of each of its rows, the other one is meant.
     """
     link = rows.schema.link if isinstance(rows.table, str) else None

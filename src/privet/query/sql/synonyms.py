@@ -47,7 +47,7 @@ _LONGEST = 10**6
 
 
 def called(name: str, arguments: Sequence[Node], read: Read) -> Expression | None:
-    """Return what a function means that is called by one of these names; None for any other."""
+    """Return the meaning of a call by one of these names; None for any other."""
     entry = SYNONYMS.get(name)
     if entry is None:
         return None
@@ -522,11 +522,11 @@ SYNONYMS: Mapping[str, Entry] = {
     "POW": (2, 2, "POWER(x, 2)", _plain("power")),
     "EQUAL_NULL": (2, 2, "EQUAL_NULL(a, b)", lambda a, read: is_same(read(a[0]), read(a[1]))),
 }
-"""For each name: the fewest arguments and the most, how it is written, and what it means."""
+"""For each name: the fewest arguments and the most, how it is written, and its meaning."""
 
 
 def in_pairs(node: Node, read: Read) -> Expression:
-    """Return (a, b) IN ((1, 2), (3, 4)): whether all of one pair are equal; what is NULL equals nothing."""
+    """Return (a, b) IN ((1, 2), (3, 4)): whether all of one pair are equal; NULL equals nothing."""
     wanted = [read(column) for column in parts(part(node, "this"), "expressions")]
     tests: list[Expression] = []
     for pair in parts(node, "expressions"):
