@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from privet.core.errors import BadParameter, EngineError, LedgerError, RequestError, Unsupported
+from privet.core.errors import BadParameter, EngineError, LedgerError, RequestError, Unsupported, raise_alone
 from privet.core.given import given_name, instance
 from privet.core.numbers import Number, float_near, in_full, positive, rational, whole
 from privet.core.ports import KeepsSecrets, StepProgress
@@ -214,14 +214,25 @@ class OpenedVector:
             raise LedgerError("a vector without its noisy threshold cannot be asked")
         draft = replace(state, pending={**state.pending, name: noises})
         text, step = draft.text(), self._seen.step
-        opening = self._ledger.open_steps(
-            receipt,
-            after=step,
-            upto=step + 1,
-            state=self._seen.state,
-            about=f"{name}:{hash_of_text(text)}",
-            kept=text,
-        )
+        try:
+            opening = self._ledger.open_steps(
+                receipt,
+                after=step,
+                upto=step + 1,
+                state=self._seen.state,
+                about=f"{name}:{hash_of_text(text)}",
+                kept=text,
+            )
+        except LedgerError:
+            seen = self._ledger.progress(receipt)
+            if seen is None or seen.step <= step:
+                raise
+            raise_alone(
+                LedgerError(
+                    "this vector was asked elsewhere meanwhile, and nothing was drawn here; open it again with the "
+                    "same arguments, and ask again"
+                )
+            )
         self._state = draft
         try:
             outcome = without_private_words(

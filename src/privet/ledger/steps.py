@@ -149,7 +149,7 @@ class StepKeeping:
             if progress.opened is None or progress.opening != opening:
                 raise LedgerError(
                     "these steps were closed or opened by another process meanwhile, so what was drawn for them here "
-                    "is not shown; keep one copy of a stream, and one process on it"
+                    "is not shown; open it again, and keep one process on it"
                 )
             step = Stepped(
                 receipt.account, receipt.entry, "close", progress.opened, hashed, progress.about, written, last=last
