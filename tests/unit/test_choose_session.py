@@ -357,6 +357,14 @@ def test_the_plan_says_in_words_what_it_decides() -> None:
     assert other.digest != plan.digest
 
 
+def test_the_plan_shows_which_rows_the_score_of_an_option_counts() -> None:
+    with auction() as session:
+        plan = session.plan_choice([1, 2], "SELECT COUNT(*) FROM bids WHERE bid >= :option", epsilon=1)
+        whole = session.plan_choice([1, 2], REVENUE, epsilon=1)
+    assert "The score of 1 is the count of rows, where (bid >= 1)." in plan.explain()
+    assert "where" not in next(line for line in whole.explain().splitlines() if line.startswith("The score of"))
+
+
 def test_choices_at_other_prices_have_other_digests() -> None:
     """Also where the odds are the only difference: the noise of a choice is what its rate says."""
     found = auction()

@@ -41,7 +41,7 @@ from privet.query.shape import schema_within_limits
 
 from .explain import plan_version, scans_in_words
 from .make import make_plan, private_schema
-from .measures import SumMeasure, summed_in_words
+from .measures import SumMeasure, plain_text_of, summed_in_words
 from .plan import Spend
 from .stability import Rule, bounding_for, sensitivity_of
 from .verify import verify_scan
@@ -511,12 +511,14 @@ class ChoicePlan:
         ways = (
             ", and moves all scores in the same direction, which halves the noise" if self.monotone else ", either way"
         )
+        total, scan = self.sums[0]
+        where = "" if scan.where is None else f", where {plain_text_of(scan.where)}"
         lines = [
             f"Protects {schema.unit} of {' and '.join(self.tables)} ({schema.neighbors} neighbours).",
             *scans_in_words(self.scans),
             f"Chooses one of {count:,} public options by {NAMES[self.law]}, from a score of each; the scores "
             f"themselves are not released.",
-            f"The score of {_shown(self.options[0])} is {summed_in_words(*self.sums[0])}.",
+            f"The score of {_shown(self.options[0])} is {summed_in_words(total, scan)}{where}.",
             f"What is protected moves a score by at most {moved}{ways}.",
             f"With probability 0.95 the score of what is chosen is at most {shown_error(self.behind())} below the "
             f"best.",
