@@ -95,7 +95,7 @@ INSIDE = {
         "released_notes", "weights", "without_rows",
     },
     "Query": {"facts_known"},
-    "TableDescription": {"draw"},
+    **dict.fromkeys(("TableDescription", "MarginalsPlan", "RangesPlan", "RunningPlan"), {"draw"}),
     **{name: {"over"} for name in ("Postgres", "Spark")},
     **{name: {"rows"} for name in ("DeltaTable", "IcebergTable")},
     "Progress": {"differs"},
