@@ -261,11 +261,11 @@ EXACT = {int, str, bool, Fraction, type(None), tuple, datetime.date, datetime.da
 
 
 def exact(value: object) -> bool:
-    """Return whether a value is made of exact types, down to the leaves."""
+    """Return whether a value is made of exact types, down to the leaves; a point in time is of no time zone."""
     if isinstance(value, (tuple, types.MappingProxyType)):
         items = value.items() if isinstance(value, types.MappingProxyType) else value
         return type(value) is not list and all(exact(item) for item in items)
-    return type(value) in EXACT | hashed()
+    return type(value) in EXACT | hashed() and getattr(value, "tzinfo", None) is None
 
 
 @pytest.mark.parametrize("kind", sorted(hashed(), key=lambda kind: (kind.__module__, kind.__name__)))
