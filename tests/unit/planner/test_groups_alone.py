@@ -71,6 +71,8 @@ def test_groups_that_are_not_declared_are_found_and_charged() -> None:
     with session() as asked:
         plan = asked.plan("SELECT DISTINCT city FROM t", epsilon=5)
         assert plan.discovers
+        assert "public" not in plan.explain()
+        assert "nothing is charged" not in plan.explain()
         assert plan.to_dict()["cost"] == {"epsilon": pytest.approx(5), "delta": pytest.approx(1e-8)}
         assert len(plan.event.events) == 1
         answer = asked.ask("SELECT DISTINCT city FROM t ORDER BY city DESC", epsilon=5)
