@@ -118,6 +118,35 @@ def test_a_read_only_ledger_grants_nothing(locked: str) -> None:
     shutil.rmtree(folder)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="file modes are those of POSIX")
+def test_a_ledger_below_a_folder_that_cannot_be_entered_is_refused_as_one() -> None:
+    above = tempfile.mkdtemp()
+    folder = Path(above) / "own"
+    folder.mkdir()
+    program = PREAMBLE + textwrap.dedent(
+        """
+        os.chdir(path)
+        if os.geteuid() == 0:
+            os.setgid(65534)
+            os.setuid(65534)
+        else:
+            os.chmod("..", 0)
+        try:
+            SqliteLedger("ledger")
+        except LedgerError as error:
+            print(error)
+        finally:
+            if os.geteuid() != 65534:
+                os.chmod("..", 0o700)
+        """
+    )
+    told = run(program, folder)
+    assert told.returncode == 0, told.stderr
+    assert "the ledger cannot be used" in told.stdout
+    assert "check the path and who owns it" in told.stdout
+    shutil.rmtree(above)
+
+
 def test_a_locked_ledger_says_so_after_its_timeout(path: Path) -> None:
     holder = sqlite3.connect(path, isolation_level=None)
     with SqliteLedger(path, timeout=0.05) as ledger:

@@ -95,7 +95,7 @@ INSIDE = {
         "released_notes", "weights", "without_rows",
     },
     "Query": {"facts_known"},
-    **dict.fromkeys(("TableDescription", "MarginalsPlan", "RangesPlan", "RunningPlan"), {"draw"}),
+    **{name: {"draw"} for name in ("TableDescription", "MarginalsPlan", "RangesPlan", "RunningPlan")},
     **{name: {"over"} for name in ("Postgres", "Spark")},
     **{name: {"rows"} for name in ("DeltaTable", "IcebergTable")},
     "Progress": {"differs"},

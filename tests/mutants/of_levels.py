@@ -43,7 +43,7 @@ MUTANTS: list[Mutant] = [
         "inference.histogram_tests:fit_of_noisy_total",
         "unit/inference/test_fit.py",
         ("noise * project @ project.T", "noise * np.eye(p.size)"),
-        ("size * (np.diag(p) - np.outer(p, p))", "size * np.diag(p)"),
+        ("size * (np.diag(p) - np.outer(p, p))", "np.diag(p) - np.outer(p, p)"),
     ),
     *of(
         "study.hypothesis:plan_test",

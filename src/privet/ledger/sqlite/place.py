@@ -46,7 +46,12 @@ def locate(path: str | os.PathLike[str]) -> Path:
     Links are followed: SQLite names the log after the file's own name, and lays it beside the file itself.
     """
     real = Path(os.path.realpath(path))
-    return real if real.exists() and not real.is_dir() else Path(os.path.realpath(real / FILE))
+    try:
+        return real if real.exists() and not real.is_dir() else Path(os.path.realpath(real / FILE))
+    except OSError:
+        raise_alone(
+            LedgerError(f"the ledger cannot be used: {str(real)!r} cannot be entered; check the path and who owns it")
+        )
 
 
 def check_folder(folder: Path, *, around: bool = False) -> None:
