@@ -148,6 +148,15 @@ def test_ends_inside_bins_widen_a_difference() -> None:
             rough.difference((0, 9), pair)  # type: ignore[arg-type]
 
 
+def test_a_difference_covers_rows_of_a_bin_in_which_both_ranges_end() -> None:
+    rows = pa.table({"age": [12] * 500, "ward": ["a"] * 500})
+    table = privet.Table(rows, unit=privet.Rows(), columns=COLUMNS)
+    rough = privet.Session({"t": table}, budget=privet.Pure(epsilon=10**6)).ranges("t", "age", bins=10, epsilon=10**5)
+    below, above = rough.difference((0, 14), (15, 30)), rough.difference((15, 30), (0, 14))
+    assert below.low <= 500 <= below.high  # all 500 are in the first range, which ends inside their bin
+    assert above.low <= -500 <= above.high
+
+
 @pytest.mark.parametrize("whole", [False, True], ids=["as released", "whole"])
 def test_a_difference_of_ranges_is_inside_of_its_interval_whatever_the_noise(whole: bool) -> None:
     """Also where the counts of the bins in which ends lie are far below 0, and turn the ends of the interval around."""
