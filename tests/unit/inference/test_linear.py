@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from privet.core.errors import BadParameter, InvariantError
-from privet.inference.linear import LinearFit, NoisyMoments
+from privet.inference.linear import LinearFit, NoisyMoments, _Profile
 from privet.inference.mixed_noise import tail_of, width_of
 
 
@@ -60,6 +60,22 @@ def test_a_coefficient_that_is_there_is_found_and_one_that_is_not_has_a_large_p_
     shifted = fit.along([0, 1, 0], 0.95, offset=-float(fit.plain[1]))
     assert shifted.p_value > 0.99
     assert shifted.estimate == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize("open_side", [-1, 1])
+def test_a_coefficient_without_an_end_on_one_side_is_unbounded_on_both(
+    open_side: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = _Profile._end
+
+    def end(profile: _Profile, side: int, centre: float, step: float) -> float:
+        return side * math.inf if side == open_side else usual(profile, side, centre, step)
+
+    monkeypatch.setattr(_Profile, "_end", end)
+    factors, _ = population(400, 1)
+    found = LinearFit(moments(factors, 1.0), (0, 1, 2), 3).along([0, 1, 0], 0.95)
+    assert (found.low, found.high) == (-math.inf, math.inf)
+    assert not found.bounded
 
 
 def test_nothing_is_bounded_where_the_noise_is_larger_than_the_sums() -> None:
