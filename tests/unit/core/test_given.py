@@ -171,3 +171,10 @@ def test_the_best_accuracy_takes_no_delta_beside_an_event_that_has_its_own() -> 
     with pytest.raises(RequestError, match="delta must be left out"):
         best_accuracy(event, 0.1)
     assert best_accuracy(1, 0.1) > best_accuracy(1) > best_accuracy(event, 0) > 0.5
+
+
+@pytest.mark.parametrize("long", [range(11), range(10**30), range(0, -(10**12), -1)], ids=str)
+def test_a_range_that_is_too_long_is_refused_without_being_listed(long: range) -> None:
+    with pytest.raises(BadParameter, match="at most 10 items"):
+        given.listed(long, "values", most=10)
+    assert given.listed(range(10), "values", most=10) == list(range(10))
