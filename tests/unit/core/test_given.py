@@ -178,3 +178,9 @@ def test_a_range_that_is_too_long_is_refused_without_being_listed(long: range) -
     with pytest.raises(BadParameter, match="at most 10 items"):
         given.listed(long, "values", most=10)
     assert given.listed(range(10), "values", most=10) == list(range(10))
+
+
+def test_a_list_and_a_generator_of_too_many_items_are_refused() -> None:
+    for long in (list(range(11)), iter(range(11)), {*range(11)}):
+        with pytest.raises(BadParameter, match="at most 10 items"):
+            given.listed(long, "values", most=10)
