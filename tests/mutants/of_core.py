@@ -28,6 +28,10 @@ MUTANTS: list[Mutant] = [
         "core.numbers:_exact",
         "unit/core/test_exact.py",
         ("Fraction(value) if math.isfinite(value) else None", "Fraction(value).limit_denominator(10**9)"),
+        (
+            "type(value) is Fraction and type(value.numerator) is int is type(value.denominator)",
+            "type(value) is Fraction",
+        ),
     ),
     *of(
         "core.numbers:whole",

@@ -155,7 +155,7 @@ def _opened_in_words(plan: ThresholdPlan, place: OpenedSession) -> str:
     from privet.core.ports import KeepsSecrets
 
     account, ledger = place.session.account, place.session.ledger
-    entries = [one.number for one in ledger.history() if (one.digest, one.account) == (plan.digest, account)]
+    entries = [entry.number for entry in ledger.history() if (entry.digest, entry.account) == (plan.digest, account)]
     if not entries or not isinstance(ledger, KeepsSecrets):
         return ""
     seen = ledger.progress(Receipt(entries[-1], plan.digest, account))

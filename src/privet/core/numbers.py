@@ -179,15 +179,15 @@ _NOT_NUMBERS = frozenset({"bool", "bool_", "timedelta64", "datetime64"})
 
 
 def _exact(value: object) -> Fraction | None:
-    if type(value) is Fraction:
+    if type(value) is Fraction and type(value.numerator) is int is type(value.denominator):
         return value
     if _foreign(value):
         return None
     match value:
         case complex():
             return None
-        case Fraction():
-            return Fraction(value)
+        case Fraction():  # one that was made of NumPy's integers still has them, which wrap
+            return Fraction(operator.index(value.numerator), operator.index(value.denominator))
         case int():
             return Fraction(int(value))
         case Decimal():

@@ -236,3 +236,9 @@ def test_an_estimate_shows_its_whole_part_in_full() -> None:
         value=1234567.2, low=1234000.0, high=1235134.4, confidence=0.95, standard_error=290.0, covers="noise"
     )
     assert str(found) == "1,234,567 [1,234,000, 1,235,134] (95%: noise)"
+
+
+def test_a_fraction_of_numpys_integers_is_read_without_them() -> None:
+    made = rational(Fraction(np.int64(2**62), np.int64(3)), "x")
+    assert (type(made.numerator), type(made.denominator)) == (int, int)
+    assert made * 9 == 3 * 2**62
